@@ -1,0 +1,49 @@
+"""Checks of what users give, shared by every room."""
+
+import difflib
+from collections.abc import Iterable
+
+import jax
+import numpy as np
+from jaxtyping import Array
+
+from irem._errors import InputError
+
+
+def positive(name: str, value: int | float) -> None:
+    """Refuse a count or size that is not above zero (NaN included)."""
+    if not value > 0:
+        raise InputError(f"`{name}` must be greater than 0, got {value}.")
+
+
+def known(kind: str, name: str, names: Iterable[str]) -> None:
+    """Refuse a name that is not among `names`, and list those, the nearest one first."""
+    names = list(names)
+    if name in names:
+        return
+    near = difflib.get_close_matches(name, names, n=1)
+    hint = f" Did you mean '{near[0]}'?" if near else ""
+    raise InputError(f"Unknown {kind} '{name}'; known are {', '.join(names)}.{hint}")
+
+
+def numeric(name: str, value: object) -> Array:
+    """`value` as a float array on the device; refuse strings, ragged lists, NaN and infinity.
+
+    Arrays that are being traced by JAX pass unread: their values are not known yet.
+    """
+    if isinstance(value, jax.core.Tracer):
+        return jax.numpy.asarray(value)
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise InputError(f"`{name}` is not a rectangular array: {error}.") from error
+    if array.dtype.kind not in "fiub" and not jax.dtypes.issubdtype(array.dtype, np.floating):
+        raise InputError(f"`{name}` must hold numbers, got an array of {array.dtype}.")
+    array = array.astype(jax.dtypes.canonicalize_dtype(np.result_type(array.dtype, np.float32)))
+    if not np.isfinite(array).all():
+        bad = int(np.size(array) - np.isfinite(array).sum())
+        raise InputError(
+            f"`{name}` must be finite, but {bad} of its {array.size} numbers are NaN or infinite "
+            "(or too large for 32 bits); remove or replace them."
+        )
+    return jax.numpy.asarray(array)

@@ -1,0 +1,205 @@
+"""Algorithm 2: walk a landscape down to a minimum."""
+
+from typing import Any, Protocol
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
+
+from irem._checks import numeric, positive
+from irem._errors import InputError
+from irem.descent._halt import AbstractHalt, EnergyUnchanged
+from irem.descent._solution import Reason, Solution, Trajectory
+from irem.descent._step import AbstractStep, Landscape, Point, look
+
+_RUNNING = -1
+
+
+class Walkable(Protocol):
+    """As much of an energy, or of a trained model, as a descent needs."""
+
+    def landscape(self, x: PyTree) -> Landscape:
+        """The landscape of one problem."""
+        ...
+
+    def answer_shape(self, x: PyTree) -> tuple[int, ...]:
+        """Shape of the answers to one problem."""
+        ...
+
+    def as_batch(self, x: Any) -> tuple[PyTree, bool]:
+        """A checked batch of problems, and whether it was one problem alone."""
+        ...
+
+
+def solve(
+    energy: Walkable,
+    x: Any,
+    y0: Any = None,
+    *,
+    key: PRNGKeyArray | None = None,
+    step: AbstractStep | None = None,
+    halt: AbstractHalt | None = None,
+    max_steps: int = 80,
+    trajectory: bool = False,
+    batch_size: int = 1024,
+) -> Solution:
+    """Answer problems by descending their energy until it stops changing (Algorithm 2).
+
+    Every problem has its own landscape, starts from its own guess and stops by itself.
+
+    Arguments:
+        energy: A trained model, or an energy.
+        x: One problem, or problems along a leading axis.
+        y0: First guesses, shaped like the answers; drawn uniformly from (-1, 1) if not given.
+        key: Where first guesses are drawn from. The guess of problem `i` depends on `key` and `i`
+            alone.
+        step: How a step is taken; a trained model brings the rule it was trained with.
+        halt: When to stop; by default `EnergyUnchanged()`.
+        max_steps: Number of steps after which every descent stops.
+        trajectory: Whether to keep every answer on the way.
+        batch_size: How many problems walk together; memory grows with it, answers do not change.
+
+    Returns:
+        A `Solution`; its fields have a leading axis of problems if `x` had one.
+
+    Example:
+        >>> import irem, jax.numpy as jnp
+        >>> energy = irem.energy.from_function(lambda x, y: jnp.sum((y - x) ** 2))
+        >>> x, y0 = jnp.array([[1.0, 2.0]]), jnp.zeros((1, 2))
+        >>> irem.solve(energy, x, y0, step=irem.FixedStep(0.25)).y.round(2)
+        Array([[1., 2.]], dtype=float32)
+    """
+    positive("max_steps", max_steps)
+    positive("batch_size", batch_size)
+    step = _trained_step(energy) if step is None else step
+    halt = EnergyUnchanged() if halt is None else halt
+    x, alone = energy.as_batch(x)
+    guesses = _first_guesses(energy, x, y0, alone, key)
+    walk = _walk_recorded if trajectory else _walk
+    parts = [
+        walk(energy, *jax.tree.map(lambda a: a[i : i + batch_size], (x, guesses)), step, halt, max_steps)
+        for i in range(0, guesses.shape[0], batch_size)
+    ]
+    solution = parts[0] if len(parts) == 1 else jax.tree.map(lambda *p: jnp.concatenate(p), *parts)
+    return jax.tree.map(lambda leaf: leaf[0], solution) if alone else solution
+
+
+def _trained_step(energy: Walkable) -> AbstractStep:
+    step = getattr(energy, "step", None)
+    if not isinstance(step, AbstractStep):
+        raise InputError(
+            f"{type(energy).__name__} was not trained with a step rule, so `solve` needs one: pass "
+            "`step=irem.FixedStep(step_size)`."
+        )
+    return step
+
+
+def _first_guesses(
+    energy: Walkable, x: PyTree, y0: Any, alone: bool, key: PRNGKeyArray | None
+) -> Float[Array, "problems ..."]:
+    size = jax.tree.leaves(x)[0].shape[0]
+    if y0 is not None:
+        y0 = numeric("y0", y0)[None] if alone else numeric("y0", y0)
+        if y0.shape[:1] != (size,):
+            raise InputError(f"`y0` has shape {y0.shape}, but there are {size} problems to start.")
+        return y0
+    if key is None:
+        raise InputError("`solve` draws its first guesses: pass `key=jax.random.key(seed)` or `y0`.")
+    one = jax.tree.map(lambda leaf: leaf[0], x)
+    return first_guess(jax.random.split(key, size), energy.answer_shape(one))
+
+
+def first_guess(keys: PRNGKeyArray, shape: tuple[int, ...]) -> Float[Array, "..."]:
+    """One guess for each key, uniform in (-1, 1) as in both algorithms."""
+    return jax.vmap(lambda k: jax.random.uniform(k, shape, minval=-1.0, maxval=1.0))(keys)
+
+
+class _State(eqx.Module):
+    """One descent under way. `reason` is `_RUNNING` until it stops."""
+
+    point: Point
+    memory: PyTree[Array]
+    steps: Int[Array, ""]
+    reason: Int[Array, ""]
+
+
+def _start(landscape: Landscape, y0: Array, halt: AbstractHalt) -> _State:
+    point = look(landscape, y0)
+    reason = jnp.where(_finite(point), _RUNNING, Reason.NOT_FINITE)
+    return _State(point, halt.init(point), jnp.zeros((), jnp.int32), reason)
+
+
+def _advance(
+    state: _State, landscape: Landscape, step: AbstractStep, halt: AbstractHalt, max_steps: int
+) -> _State:
+    """One step, unless it leaves the numbers."""
+    after = step(landscape, state.point)
+    memory, quiet = halt(state.memory, state.point, after)
+    steps = state.steps + 1
+    reason = jnp.where(steps >= max_steps, Reason.BUDGET, _RUNNING)
+    reason = jnp.where(quiet, Reason.ENERGY_UNCHANGED, reason)
+    moved = _State(after, memory, steps, reason)
+    stuck = _State(state.point, state.memory, state.steps, jnp.full_like(reason, Reason.NOT_FINITE))
+    return _choose(_finite(after), moved, stuck)
+
+
+def _finite(point: Point) -> Bool[Array, ""]:
+    return jnp.isfinite(point.energy) & jnp.all(jnp.isfinite(point.gradient))
+
+
+def _choose(which: Bool[Array, ""], yes: _State, no: _State) -> _State:
+    return jax.tree.map(lambda a, b: jnp.where(which, a, b), yes, no)
+
+
+def _finish(state: _State, trajectory: Trajectory | None = None) -> Solution:
+    converged = state.reason == Reason.ENERGY_UNCHANGED
+    point = state.point
+    return Solution(point.y, point.energy, state.steps, converged, state.reason, trajectory)
+
+
+@eqx.filter_jit
+def _walk(
+    energy: Walkable,
+    x: PyTree,
+    y0: Array,
+    step: AbstractStep,
+    halt: AbstractHalt,
+    max_steps: int,
+) -> Solution:
+    def one(x: PyTree, y0: Array) -> Solution:
+        landscape = energy.landscape(x)
+        state = jax.lax.while_loop(
+            lambda state: state.reason == _RUNNING,
+            lambda state: _advance(state, landscape, step, halt, max_steps),
+            _start(landscape, y0, halt),
+        )
+        return _finish(state)
+
+    return jax.vmap(one)(x, y0)
+
+
+@eqx.filter_jit
+def _walk_recorded(
+    energy: Walkable,
+    x: PyTree,
+    y0: Array,
+    step: AbstractStep,
+    halt: AbstractHalt,
+    max_steps: int,
+) -> Solution:
+    def one(x: PyTree, y0: Array) -> Solution:
+        landscape = energy.landscape(x)
+
+        def body(state: _State, _: None) -> tuple[_State, tuple[Array, Array]]:
+            moved = _advance(state, landscape, step, halt, max_steps)
+            state = _choose(state.reason == _RUNNING, moved, state)
+            return state, (state.point.y, state.point.energy)
+
+        start = _start(landscape, y0, halt)
+        state, (ys, energies) = jax.lax.scan(body, start, length=max_steps)
+        ys = jnp.concatenate([y0[None], ys])
+        energies = jnp.concatenate([start.point.energy[None], energies])
+        return _finish(state, Trajectory(ys, energies))
+
+    return jax.vmap(one)(x, y0)

@@ -1,0 +1,12 @@
+"""What the landscape is."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from irem.energy._from_function import from_function as from_function
+from irem.energy._gine import GINE as GINE
+from irem.energy._mlp import MLP as MLP
+from irem.energy.base import AbstractEnergy as AbstractEnergy
+
+ENERGIES: Mapping[str, type[MLP] | type[GINE]] = MappingProxyType({"mlp": MLP, "gine": GINE})
+"""Every energy that can be named on the command line."""

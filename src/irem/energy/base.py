@@ -1,0 +1,50 @@
+"""What an energy is."""
+
+import abc
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import equinox as eqx
+from jaxtyping import Array, Float, PyTree
+
+
+class TaskShapes(Protocol):
+    """As much of a task as an energy needs to be built for it."""
+
+    @property
+    def name(self) -> str:
+        """The task's name, for messages."""
+        ...
+
+    @property
+    def shapes(self) -> tuple[tuple[int | None, ...], tuple[int | None, ...]]:
+        """Shapes of `x` and `y`; `None` stands for a free number of nodes."""
+        ...
+
+
+class AbstractEnergy(eqx.Module):
+    """A score E(x, y) that is low where `y` answers `x`. Takes one problem, never a batch.
+
+    A landscape is differentiated twice, in `y` and then in the parameters, so it has to be smooth
+    almost everywhere: swish rather than ReLU, and no norm without a guard at zero.
+    """
+
+    @abc.abstractmethod
+    def landscape(self, x: PyTree) -> Callable[[Array], Float[Array, ""]]:
+        """Do all work that depends on `x` alone; return the map from an answer to its energy."""
+
+    @abc.abstractmethod
+    def answer_shape(self, x: PyTree) -> tuple[int, ...]:
+        """Shape of the answers to the problem `x`."""
+
+    @abc.abstractmethod
+    def as_batch(self, x: Any) -> tuple[PyTree, bool]:
+        """What a user gave, as a checked batch of problems, and whether it was one problem alone.
+
+        Raises:
+            ValueError: `x` is not numeric, not finite or not of the shape of this energy.
+        """
+
+    def __call__(self, x: PyTree, y: Array) -> Float[Array, ""]:
+        """E(x, y) for one problem and one answer."""
+        return self.landscape(x)(y)

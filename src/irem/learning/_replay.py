@@ -1,0 +1,108 @@
+"""The replay buffer of Algorithm 1, on the device."""
+
+import abc
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
+
+from irem._checks import positive
+from irem._errors import InputError
+from irem._problem import Problem
+
+
+class Candidates(eqx.Module):
+    """Problems, each with an answer that a descent starts from or ended at."""
+
+    problem: Problem
+    y: Float[Array, "batch ..."]
+
+
+class Buffer(eqx.Module):
+    """A ring of candidates; the first `size` slots hold something."""
+
+    items: Candidates
+    size: Int[Array, ""]
+    next_slot: Int[Array, ""]
+
+
+class AbstractReplay(eqx.Module):
+    """Where half of the starting candidates of an iteration come from."""
+
+    @abc.abstractmethod
+    def init(self, fresh: PyTree[jax.ShapeDtypeStruct]) -> Buffer | None:
+        """The state before the first iteration, for fresh candidates shaped like these."""
+
+    @abc.abstractmethod
+    def extend(self, state: Buffer | None, fresh: Candidates, key: PRNGKeyArray) -> Candidates:
+        """The candidates of one iteration: `fresh` and what is replayed beside them."""
+
+    @abc.abstractmethod
+    def push(self, state: Buffer | None, ended: Candidates) -> Buffer | None:
+        """Keep where the descents of one iteration ended."""
+
+
+class Replay(AbstractReplay):
+    """Replay as many end points of earlier iterations as there are fresh problems.
+
+    The oldest candidates make room for new ones. While the buffer is empty there is nothing to
+    replay, and the fresh candidates stand in: their mean is then the mean of the batch.
+
+    Arguments:
+        capacity: Most candidates kept; the authors' program keeps 10,000.
+    """
+
+    capacity: int = eqx.field(static=True, default=10_000)
+
+    def __check_init__(self) -> None:
+        """Refuse a buffer that holds nothing."""
+        positive("capacity", self.capacity)
+
+    def init(self, fresh: PyTree[jax.ShapeDtypeStruct]) -> Buffer:
+        """An empty buffer."""
+        pushed = 2 * jax.tree.leaves(fresh)[0].shape[0]
+        if self.capacity < pushed:
+            raise InputError(
+                f"The replay buffer holds {self.capacity} candidates, but an iteration adds "
+                f"{pushed} (twice the batch size); raise its capacity."
+            )
+        empty = lambda leaf: jnp.zeros((self.capacity, *leaf.shape[1:]), leaf.dtype)  # noqa: E731
+        zero = jnp.zeros((), jnp.int32)
+        return Buffer(jax.tree.map(empty, fresh), zero, zero)
+
+    def extend(self, state: Buffer, fresh: Candidates, key: PRNGKeyArray) -> Candidates:
+        """`fresh` followed by as many replayed candidates, drawn with replacement."""
+        count = fresh.y.shape[0]
+        slots = jax.random.randint(key, (count,), 0, jnp.maximum(state.size, 1))
+        holds = state.size > 0
+
+        def join(new: Array, kept: Array) -> Array:
+            return jnp.concatenate([new, jnp.where(holds, kept[slots], new)])
+
+        return jax.tree.map(join, fresh, state.items)
+
+    def push(self, state: Buffer, ended: Candidates) -> Buffer:
+        """Write over the oldest candidates."""
+        count = ended.y.shape[0]
+        slots = (state.next_slot + jnp.arange(count)) % self.capacity
+        items = jax.tree.map(lambda kept, new: kept.at[slots].set(new), state.items, ended)
+        size = jnp.minimum(state.size + count, self.capacity)
+        return Buffer(items, size, (state.next_slot + count) % self.capacity)
+
+
+class NoReplay(AbstractReplay):
+    """Start every descent from noise."""
+
+    def init(self, fresh: PyTree[jax.ShapeDtypeStruct]) -> None:
+        """Nothing to remember."""
+        del fresh
+
+    def extend(self, state: None, fresh: Candidates, key: PRNGKeyArray) -> Candidates:
+        """`fresh` alone."""
+        del state, key
+        return fresh
+
+    def push(self, state: None, ended: Candidates) -> None:
+        """Forget."""
+        del state, ended

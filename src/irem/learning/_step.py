@@ -1,0 +1,136 @@
+"""Algorithm 1: one iteration of training, and a compiled chunk of them."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
+
+from irem.descent import first_guess
+from irem.learning._replay import AbstractReplay, Candidates
+from irem.methods import AbstractMethod
+from irem.tasks import AbstractTask
+
+
+class TrainState(eqx.Module):
+    """All that the next iteration depends on."""
+
+    method: AbstractMethod
+    optimiser: PyTree[Array]
+    replay: PyTree[Array]
+    key: PRNGKeyArray
+    iteration: Int[Array, ""]
+    skipped_in_a_row: Int[Array, ""]
+    skipped: Int[Array, ""]
+
+
+class StepInfo(eqx.Module):
+    """What one iteration tells those who watch."""
+
+    loss: Float[Array, ""]
+    gradient_norm: Float[Array, ""]
+    applied: Bool[Array, ""]
+
+
+class Recipe(eqx.Module):
+    """What stays the same from iteration to iteration."""
+
+    task: AbstractTask = eqx.field(static=True)
+    optimiser: optax.GradientTransformation = eqx.field(static=True)
+    replay: AbstractReplay
+    batch_size: int = eqx.field(static=True)
+
+
+def init(recipe: Recipe, method: AbstractMethod, key: PRNGKeyArray) -> TrainState:
+    """The state before the first iteration."""
+    fresh = jax.eval_shape(lambda k: _fresh(recipe, k), key)
+    optimiser = recipe.optimiser.init(eqx.filter(method, eqx.is_inexact_array))
+    zero = jnp.zeros((), jnp.int32)
+    return TrainState(method, optimiser, recipe.replay.init(fresh), key, zero, zero, zero)
+
+
+def iterate(recipe: Recipe, state: TrainState) -> tuple[TrainState, StepInfo]:
+    """Draw, descend, measure, update, remember.
+
+    An update that is not finite is skipped, and end points that are not finite are not kept.
+    """
+    key = jax.random.fold_in(state.key, state.iteration)
+    key_fresh, key_replay, key_loss = jax.random.split(key, 3)
+    starts = recipe.replay.extend(state.replay, _fresh(recipe, key_fresh), key_replay)
+    (loss, ends), gradient = eqx.filter_value_and_grad(_batch_loss, has_aux=True)(
+        state.method, starts, key_loss
+    )
+    norm = optax.global_norm(gradient)
+    applied = jnp.isfinite(norm) & jnp.isfinite(loss)
+    method, optimiser = _update(recipe, state, gradient, applied)
+    finite = jnp.isfinite(ends).all(axis=tuple(range(1, ends.ndim)), keepdims=True)
+    ended = Candidates(starts.problem, jnp.where(finite, ends, starts.y))
+    state = TrainState(
+        method,
+        optimiser,
+        recipe.replay.push(state.replay, ended),
+        state.key,
+        state.iteration + 1,
+        jnp.where(applied, 0, state.skipped_in_a_row + 1),
+        state.skipped + ~applied,
+    )
+    return state, StepInfo(loss, norm, applied)
+
+
+@eqx.filter_jit(donate="all-except-first")
+def run_chunk(recipe: Recipe, states: TrainState, length: int) -> tuple[TrainState, StepInfo]:
+    """Run `length` iterations on every state of a stack; every array has a leading seed axis."""
+
+    def chunk(state: TrainState) -> tuple[TrainState, StepInfo]:
+        arrays, rest = eqx.partition(state, eqx.is_array)
+
+        def body(arrays: PyTree[Array], _: None) -> tuple[PyTree[Array], StepInfo]:
+            state, info = iterate(recipe, eqx.combine(arrays, rest))
+            return eqx.filter(state, eqx.is_array), info
+
+        arrays, infos = jax.lax.scan(body, arrays, length=length)
+        return eqx.combine(arrays, rest), infos
+
+    if states.iteration.shape[0] > 1:
+        return eqx.filter_vmap(chunk)(states)
+    # One seed alone runs without a batch axis of size one around every product.
+    return _map_arrays(lambda a: a[None], chunk(_map_arrays(lambda a: a[0], states)))
+
+
+def _map_arrays(function, tree):  # noqa: ANN001, ANN202
+    return jax.tree.map(lambda leaf: function(leaf) if eqx.is_array(leaf) else leaf, tree)
+
+
+def _fresh(recipe: Recipe, key: PRNGKeyArray) -> Candidates:
+    """New problems, with starts drawn from U(-1, 1)."""
+    key_problem, key_start = jax.random.split(key)
+    keys = jax.random.split(key_problem, recipe.batch_size)
+    problem = jax.vmap(lambda k: recipe.task.sample(k, recipe.task.training))(keys)
+    y0 = first_guess(key_start[None], problem.y.shape)[0]
+    return Candidates(problem, y0)
+
+
+def _batch_loss(
+    method: AbstractMethod, starts: Candidates, key: PRNGKeyArray
+) -> tuple[Float[Array, ""], Float[Array, "batch ..."]]:
+    """Mean squared error over all real entries of the batch, and where the descents ended."""
+    keys = jax.random.split(key, starts.y.shape[0])
+    squares, ends = jax.vmap(lambda p, y, k: method.loss(p, y, key=k))(
+        starts.problem, starts.y, keys
+    )
+    mask = starts.problem.mask
+    entries = ends.size if mask is None else mask.sum()
+    return squares.sum() / entries, ends
+
+
+def _update(
+    recipe: Recipe, state: TrainState, gradient: PyTree, applied: Bool[Array, ""]
+) -> tuple[AbstractMethod, PyTree]:
+    parameters = eqx.filter(state.method, eqx.is_inexact_array)
+    updates, optimiser = recipe.optimiser.update(gradient, state.optimiser, parameters)
+    method = eqx.apply_updates(state.method, updates)
+    keep = lambda new, old: jnp.where(applied, new, old) if eqx.is_array(new) else new  # noqa: E731
+    return (
+        jax.tree.map(keep, method, state.method),
+        jax.tree.map(keep, optimiser, state.optimiser),
+    )

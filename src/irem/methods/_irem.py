@@ -1,0 +1,78 @@
+"""Iterative reasoning by energy minimisation: the paper's method."""
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray, PyTree
+
+from irem._checks import positive
+from irem._problem import Problem, square_error
+from irem.descent import FixedStep, Point, Trajectory, first_guess, look
+from irem.energy import AbstractEnergy
+from irem.methods._gradients import AbstractGradient, LastStep
+from irem.methods.base import AbstractMethod
+
+
+class IREM(AbstractMethod):
+    """An energy together with the descent it is trained for.
+
+    The defaults are the paper's. A trained `IREM` goes straight into `irem.solve`.
+
+    Arguments:
+        energy: The landscape.
+        num_steps: Steps of the descent in training (the paper's N).
+        step_size: Size of a step (the paper's lambda).
+        gradient: Through how much of the descent the loss is differentiated.
+    """
+
+    energy: AbstractEnergy
+    num_steps: int = eqx.field(static=True, default=5)
+    step_size: float = eqx.field(static=True, default=100.0)
+    gradient: AbstractGradient = eqx.field(default=LastStep())
+
+    def __check_init__(self) -> None:
+        """Refuse a descent that goes nowhere."""
+        positive("num_steps", self.num_steps)
+        positive("step_size", self.step_size)
+
+    def loss(
+        self, problem: Problem, y0: Float[Array, "..."], *, key: PRNGKeyArray
+    ) -> tuple[Float[Array, ""], Float[Array, "..."]]:
+        """Squared distance from the end of the descent to the answer (Algorithm 1)."""
+        del key
+        y = self.gradient.descend(self.energy, problem.x, y0, self.step_size, self.num_steps)
+        return square_error(y, problem.y, problem.mask)[0], y
+
+    def predict(self, x: PyTree, num_steps: int, *, key: PRNGKeyArray) -> Trajectory:
+        """The answer after every step of a descent that does not halt."""
+        landscape = self.landscape(x)
+        start = look(landscape, first_guess(key[None], self.answer_shape(x))[0])
+
+        def body(point: Point, _: None) -> tuple[Point, tuple[Array, Array]]:
+            point = self.step(landscape, point)
+            return point, (point.y, point.energy)
+
+        _, (ys, energies) = jax.lax.scan(body, start, length=num_steps)
+        return Trajectory(
+            jnp.concatenate([start.y[None], ys]), jnp.concatenate([start.energy[None], energies])
+        )
+
+    @property
+    def step(self) -> FixedStep:
+        """The step rule this model was trained with."""
+        return FixedStep(self.step_size)
+
+    def landscape(self, x: PyTree) -> Callable[[Array], Float[Array, ""]]:
+        """The landscape of one problem."""
+        return self.energy.landscape(x)
+
+    def answer_shape(self, x: PyTree) -> tuple[int, ...]:
+        """Shape of the answers to one problem."""
+        return self.energy.answer_shape(x)
+
+    def as_batch(self, x: Any) -> tuple[PyTree, bool]:
+        """What a user gave, as a checked batch of problems."""
+        return self.energy.as_batch(x)
