@@ -17,6 +17,11 @@ class Reason(enum.IntEnum):
     NOT_FINITE = 2
     """The next step left the numbers; the answer is the last finite one."""
 
+    @property
+    def label(self) -> str:
+        """The reason as it is printed."""
+        return self.name.lower().replace("_", "-")
+
 
 class Trajectory(eqx.Module):
     """Every answer on the way, and its energy.
@@ -52,4 +57,4 @@ class Solution(eqx.Module):
     def reasons(self) -> dict[str, int]:
         """How many problems stopped for which reason."""
         reason = np.atleast_1d(np.asarray(self.reason))
-        return {r.name.lower().replace("_", "-"): int((reason == r).sum()) for r in Reason}
+        return {r.label: int((reason == r).sum()) for r in Reason}

@@ -1,5 +1,6 @@
 """Algorithm 2: walk a landscape down to a minimum."""
 
+import math
 from typing import Any, Protocol
 
 import equinox as eqx
@@ -14,6 +15,9 @@ from irem.descent._solution import Reason, Solution, Trajectory
 from irem.descent._step import AbstractStep, Landscape, Point, look
 
 _RUNNING = -1
+# Answers that walk together hold at most this many entries; a graph energy keeps a few thousand
+# bytes for each.
+_ENTRIES = 2**18
 
 
 class Walkable(Protocol):
@@ -42,7 +46,7 @@ def solve(
     halt: AbstractHalt | None = None,
     max_steps: int = 80,
     trajectory: bool = False,
-    batch_size: int = 1024,
+    batch_size: int | None = None,
 ) -> Solution:
     """Answer problems by descending their energy until it stops changing (Algorithm 2).
 
@@ -58,7 +62,8 @@ def solve(
         halt: When to stop; by default `EnergyUnchanged()`.
         max_steps: Number of steps after which every descent stops.
         trajectory: Whether to keep every answer on the way.
-        batch_size: How many problems walk together; memory grows with it, answers do not change.
+        batch_size: How many problems walk together; by default as many as fit in a few gigabytes.
+            Answers do not depend on it.
 
     Returns:
         A `Solution`; its fields have a leading axis of problems if `x` had one.
@@ -71,18 +76,27 @@ def solve(
         Array([[1., 2.]], dtype=float32)
     """
     positive("max_steps", max_steps)
-    positive("batch_size", batch_size)
+    if batch_size is not None:
+        positive("batch_size", batch_size)
     step = _trained_step(energy) if step is None else step
     halt = EnergyUnchanged() if halt is None else halt
     x, alone = energy.as_batch(x)
     guesses = _first_guesses(energy, x, y0, alone, key)
     walk = _walk_recorded if trajectory else _walk
+    size = _even_batch(guesses.shape, batch_size)
     parts = [
-        walk(energy, *jax.tree.map(lambda a: a[i : i + batch_size], (x, guesses)), step, halt, max_steps)
-        for i in range(0, guesses.shape[0], batch_size)
+        walk(energy, *jax.tree.map(lambda a: a[i : i + size], (x, guesses)), step, halt, max_steps)
+        for i in range(0, guesses.shape[0], size)
     ]
     solution = parts[0] if len(parts) == 1 else jax.tree.map(lambda *p: jnp.concatenate(p), *parts)
     return jax.tree.map(lambda leaf: leaf[0], solution) if alone else solution
+
+
+def _even_batch(shape: tuple[int, ...], batch_size: int | None) -> int:
+    """A batch size that splits the problems evenly, so that few shapes are compiled."""
+    problems, entries = shape[0], math.prod(shape[1:])
+    largest = batch_size or max(1, _ENTRIES // entries)
+    return math.ceil(problems / math.ceil(problems / largest))
 
 
 def _trained_step(energy: Walkable) -> AbstractStep:

@@ -5,3 +5,7 @@ from irem.methods._gradients import FullUnroll as FullUnroll
 from irem.methods._gradients import LastStep as LastStep
 from irem.methods._irem import IREM as IREM
 from irem.methods.base import AbstractMethod as AbstractMethod
+from irem.methods._registry import GRADIENTS as GRADIENTS
+from irem.methods._registry import METHODS as METHODS
+from irem.methods._registry import build_method as build_method
+from irem.methods._registry import describe_method as describe_method

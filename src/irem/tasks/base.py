@@ -37,6 +37,8 @@ class AbstractTask(abc.ABC):
     """The difficulty that training draws from."""
     paper_mse: ClassVar[Mapping[str, float]]
     """IREM's error in the paper's first table, by difficulty."""
+    oracle_problems: ClassVar[int | None] = None
+    """On how many problems `oracle` is affordable, where it is a slow estimate."""
 
     variant: str = "released"
 

@@ -1,0 +1,47 @@
+"""Nested reasoning: a learned addition applied to its own output."""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import PRNGKeyArray
+
+from irem._checks import positive
+from irem._errors import InputError
+from irem.descent import Walkable, solve
+from irem.tasks import AbstractTask, Addition
+
+PAPER_COMPOSITION = {2: 0.0014, 5: 0.0078, 10: 0.0422}
+"""IREM's error in the paper's Table 4, by number of operations."""
+
+
+def compose(
+    model: Walkable,
+    task: AbstractTask,
+    operations: int,
+    *,
+    problems: int = 1000,
+    max_steps: int = 80,
+    key: PRNGKeyArray,
+) -> list[float]:
+    r"""Error after each of `operations` nested additions (Section 4.4 of the paper).
+
+    $\hat y^k = \mathrm{Alg}_\theta(\hat y^{k-1}, y_k)$ with uniform $y_0, \dots, y_K$ in (-1, 1); the
+    truth is their sum, so the operands leave the range of training as `k` grows.
+
+    Returns:
+        The elementwise mean squared error after 1, 2, ..., `operations` additions.
+    """
+    positive("operations", operations)
+    positive("problems", problems)
+    if not isinstance(task, Addition):
+        raise InputError(f"Only a learned addition can be composed, and this is '{task.name}'.")
+    key_operands, key = jax.random.split(key)
+    shape = (operations + 1, problems, task.size)
+    operands = jax.random.uniform(key_operands, shape, minval=-1.0, maxval=1.0)
+    guess = truth = operands[0]
+    errors = []
+    for k in range(1, operations + 1):
+        x = jnp.stack([guess, operands[k]], axis=1)
+        guess = solve(model, x, key=jax.random.fold_in(key, k), max_steps=max_steps).y
+        truth = truth + operands[k]
+        errors.append(float(jnp.mean(jnp.square(guess - truth))))
+    return errors

@@ -1,0 +1,133 @@
+"""How well trained models answer fresh problems."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import PRNGKeyArray
+
+from irem._checks import positive
+from irem._problem import Problem
+from irem.descent import AbstractHalt, AbstractStep, Reason, Walkable, solve
+from irem.learning import Run
+from irem.tasks import AbstractTask, Difficulty
+
+
+@dataclasses.dataclass(frozen=True)
+class Evaluation:
+    """Errors on fresh problems, beside the paper's number and the floors.
+
+    Arguments:
+        task: Name of the task.
+        difficulty: A name, or a number of nodes.
+        problems: How many problems were answered by each model.
+        max_steps: Step budget of every descent.
+        mse: Elementwise mean squared error, the mean over models.
+        mse_sem: Standard error of `mse` over problems.
+        mse_by_model: The error of each model.
+        steps_mean: Mean number of steps taken.
+        converged: Share of descents that the halting rule ended.
+        reasons: How many descents ended for which reason.
+        trivial_mse: Error of the predictor that learns nothing, on the same problems.
+        oracle_mse: Error of the best possible answer, on the same problems.
+        oracle_problems: On how many of them `oracle_mse` was taken.
+        paper_mse: The paper's error of IREM, where it prints one.
+    """
+
+    task: str
+    difficulty: Difficulty
+    problems: int
+    max_steps: int
+    mse: float
+    mse_sem: float
+    mse_by_model: tuple[float, ...]
+    steps_mean: float
+    converged: float
+    reasons: dict[str, int]
+    trivial_mse: float
+    oracle_mse: float
+    oracle_problems: int
+    paper_mse: float | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields as plain values for JSON."""
+        return dataclasses.asdict(self)
+
+
+def evaluate(
+    models: Run | Walkable | Sequence[Walkable],
+    task: AbstractTask,
+    difficulty: Difficulty = "same",
+    *,
+    problems: int = 1000,
+    max_steps: int = 80,
+    step: AbstractStep | None = None,
+    halt: AbstractHalt | None = None,
+    key: PRNGKeyArray,
+) -> Evaluation:
+    """Answer fresh problems with every model and measure the error.
+
+    Products are taken in full float32, whatever the device prefers.
+
+    Arguments:
+        models: A run, a trained model, or several models.
+        task: Where the problems come from.
+        difficulty: Which of them.
+        problems: How many.
+        max_steps: Step budget of every descent.
+        step: How a step is taken; by default as in training.
+        halt: When to stop; by default `EnergyUnchanged()`.
+        key: Where problems and first guesses are drawn from.
+    """
+    positive("problems", problems)
+    key_problems, key_guesses = jax.random.split(key)
+    batch = task.batch(key_problems, problems, difficulty)
+    with jax.default_matmul_precision("float32"):
+        solutions = [
+            solve(model, batch.x, key=key_guesses, step=step, halt=halt, max_steps=max_steps)
+            for model in _as_models(models)
+        ]
+    errors = np.stack([problem_errors(s.y, batch) for s in solutions])
+    reason = np.concatenate([np.asarray(s.reason) for s in solutions])
+    trivial_mse, oracle_mse, oracle_problems = floors(task, batch)
+    return Evaluation(
+        task=task.name,
+        difficulty=difficulty,
+        problems=problems,
+        max_steps=max_steps,
+        mse=float(errors.mean()),
+        mse_sem=float(errors.mean(0).std(ddof=min(1, problems - 1)) / np.sqrt(problems)),
+        mse_by_model=tuple(float(e) for e in errors.mean(1)),
+        steps_mean=float(np.mean([s.steps for s in solutions])),
+        converged=float((reason == Reason.ENERGY_UNCHANGED).mean()),
+        reasons={r.label: int((reason == r).sum()) for r in Reason},
+        trivial_mse=trivial_mse,
+        oracle_mse=oracle_mse,
+        oracle_problems=oracle_problems,
+        paper_mse=task.paper_mse.get(str(difficulty)) if task.variant == "released" else None,
+    )
+
+
+def floors(task: AbstractTask, batch: Problem) -> tuple[float, float, int]:
+    """Errors of the trivial and of the best answer, and on how many problems the latter."""
+    count = min(task.oracle_problems or batch.y.shape[0], batch.y.shape[0])
+    first = jax.tree.map(lambda leaf: leaf[:count], batch)
+    trivial = problem_errors(jax.jit(task.trivial)(batch.x), batch).mean()
+    return float(trivial), float(problem_errors(jax.jit(task.oracle)(first.x), first).mean()), count
+
+
+def problem_errors(y: jax.Array, batch: Problem) -> np.ndarray:
+    """Mean squared error of each problem over its real entries."""
+    mask = jnp.ones_like(batch.y, bool) if batch.mask is None else batch.mask
+    axes = tuple(range(1, y.ndim))
+    square = jnp.where(mask, jnp.square(y - batch.y), 0)
+    return np.asarray(square.sum(axes) / mask.sum(axes), np.float64)
+
+
+def _as_models(models: Run | Walkable | Sequence[Walkable]) -> Sequence[Any]:
+    if isinstance(models, Run):
+        return models.models
+    return models if isinstance(models, Sequence) else [models]

@@ -1,0 +1,19 @@
+"""Algorithm 1: objective, replay, trainer, checkpoints."""
+
+from irem.learning._replay import AbstractReplay as AbstractReplay
+from irem.learning._replay import Buffer as Buffer
+from irem.learning._replay import Candidates as Candidates
+from irem.learning._replay import NoReplay as NoReplay
+from irem.learning._replay import Replay as Replay
+from irem.learning._run import History as History
+from irem.learning._run import Run as Run
+from irem.learning._run import load as load
+from irem.learning._step import Recipe as Recipe
+from irem.learning._step import StepInfo as StepInfo
+from irem.learning._step import TrainState as TrainState
+from irem.learning._step import init as init
+from irem.learning._step import iterate as iterate
+from irem.learning._step import run_chunk as run_chunk
+from irem.learning._trainer import DECAYS as DECAYS
+from irem.learning._trainer import PRECISIONS as PRECISIONS
+from irem.learning._trainer import train as train

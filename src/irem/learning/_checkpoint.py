@@ -1,0 +1,71 @@
+"""A PyTree of arrays in one safetensors file."""
+
+from pathlib import Path
+from typing import TypeVar
+
+import equinox as eqx
+import jax
+import numpy as np
+import safetensors
+import safetensors.numpy
+from jaxtyping import PyTree
+
+from irem._errors import InputError
+from irem._files import write_whole
+
+Tree = TypeVar("Tree", bound=PyTree)
+
+
+def save_arrays(path: Path, tree: PyTree) -> None:
+    """Write every array of `tree` to `path`, whole or not at all."""
+    arrays = {name: _to_numpy(leaf) for name, leaf in _named(tree)}
+    write_whole(path, safetensors.numpy.save(arrays))
+
+
+def load_arrays(path: Path, like: Tree, prefix: str = "") -> Tree:
+    """The tree shaped like `like` whose arrays are those of the file. No code in it is run.
+
+    Arguments:
+        path: A file that `save_arrays` wrote.
+        like: A tree whose arrays may be mere shapes.
+        prefix: Where in the saved tree `like` stood, as `jax.tree_util.keystr` writes it.
+    """
+    try:
+        with safetensors.safe_open(path, framework="numpy") as file:
+            arrays, rest = eqx.partition(like, _is_arraylike)
+            filled = jax.tree_util.tree_map_with_path(
+                lambda keys, leaf: _read(file, prefix + jax.tree_util.keystr(keys), leaf), arrays
+            )
+            return eqx.combine(filled, rest)
+    except safetensors.SafetensorError as error:
+        raise InputError(
+            f"'{path}' is truncated or damaged ({error}); train the run again."
+        ) from error
+
+
+def _is_arraylike(leaf: object) -> bool:
+    return eqx.is_array(leaf) or isinstance(leaf, jax.ShapeDtypeStruct)
+
+
+def _named(tree: PyTree) -> list[tuple[str, jax.Array]]:
+    leaves = jax.tree_util.tree_leaves_with_path(eqx.filter(tree, eqx.is_array))
+    return [(jax.tree_util.keystr(keys), leaf) for keys, leaf in leaves]
+
+
+def _is_key(leaf: jax.Array | jax.ShapeDtypeStruct) -> bool:
+    return jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+
+
+def _to_numpy(leaf: jax.Array) -> np.ndarray:
+    return np.asarray(jax.random.key_data(leaf) if _is_key(leaf) else leaf)
+
+
+def _read(file: safetensors.safe_open, name: str, like: jax.ShapeDtypeStruct) -> jax.Array:
+    array = jax.numpy.asarray(file.get_tensor(name))
+    array = jax.random.wrap_key_data(array) if _is_key(like) else array
+    if array.shape != like.shape or array.dtype != like.dtype:
+        raise InputError(
+            f"The checkpoint holds {name} as {array.dtype}{list(array.shape)}, but its settings ask "
+            f"for {like.dtype}{list(like.shape)}; it was not written for this run."
+        )
+    return array

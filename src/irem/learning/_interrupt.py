@@ -1,0 +1,34 @@
+"""Ctrl-C that waits for a safe moment."""
+
+import signal
+import threading
+from types import FrameType
+from typing import Self
+
+
+class Interrupt:
+    """While entered, the first Ctrl-C only sets `asked`; the second one interrupts at once.
+
+    Outside the main thread signals cannot be caught, and nothing changes.
+    """
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._previous: object = None
+
+    def __enter__(self) -> Self:
+        """Catch the signal."""
+        if threading.current_thread() is threading.main_thread():
+            self._previous = signal.signal(signal.SIGINT, self._handle)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Give the signal back."""
+        if self._previous is not None:
+            signal.signal(signal.SIGINT, self._previous)  # pyright: ignore[reportArgumentType]
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        del number, frame
+        if self.asked:
+            raise KeyboardInterrupt
+        self.asked = True

@@ -1,0 +1,164 @@
+"""A training run: in memory, and as a folder."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+
+from irem import tasks
+from irem._errors import InputError
+from irem._files import write_whole
+from irem._version import __version__
+from irem.learning._checkpoint import load_arrays
+from irem.methods import AbstractMethod, build_method
+from irem.tasks import AbstractTask
+
+FORMAT = 1
+"""Version of the layout of a run folder; a folder with a higher one is refused."""
+
+SETTINGS, CHECKPOINT = "run.json", "checkpoint.safetensors"
+
+
+@dataclasses.dataclass(frozen=True)
+class History:
+    """What was measured in training, one entry for every chunk of iterations and seed.
+
+    Arguments:
+        iteration: The iteration at which a chunk ended.
+        loss: Mean loss over the chunk, by chunk and seed.
+        gradient_norm: Mean norm of the gradient over the chunk, by chunk and seed.
+        skipped: Updates of the chunk that were skipped because they were not finite.
+    """
+
+    iteration: np.ndarray
+    loss: np.ndarray
+    gradient_norm: np.ndarray
+    skipped: np.ndarray
+
+    @staticmethod
+    def empty(seeds: int) -> History:
+        """The history before the first chunk."""
+        none = np.zeros((0, seeds), np.float32)
+        return History(np.zeros(0, np.int32), none, none, none.astype(np.int32))
+
+    def append(self, iteration: int, loss: Any, norm: Any, skipped: Any) -> History:
+        """This history with one more chunk."""
+        new = (iteration, loss, norm, skipped)
+        old = (self.iteration, self.loss, self.gradient_norm, self.skipped)
+        return History(*(np.concatenate([o, np.asarray([n], o.dtype)]) for o, n in zip(old, new, strict=True)))
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """What training returns and `load` reads.
+
+    Arguments:
+        task: The task trained on.
+        models: The trained methods, one for each seed.
+        iteration: Iterations done.
+        history: What was measured on the way.
+        settings: Everything the run was made with.
+        path: The folder it is kept in, if any.
+    """
+
+    task: AbstractTask
+    models: tuple[AbstractMethod, ...]
+    iteration: int
+    history: History
+    settings: dict[str, Any]
+    path: Path | None = None
+
+    @property
+    def model(self) -> AbstractMethod:
+        """The trained method of a run with one seed."""
+        if len(self.models) > 1:
+            raise InputError(
+                f"This run holds {len(self.models)} models, one for each seed; choose one with "
+                "`run.models[i]`."
+            )
+        return self.models[0]
+
+
+def load(path: str | Path, like: AbstractMethod | None = None) -> Run:
+    """Read the run in the folder `path`.
+
+    Arguments:
+        path: A folder that `irem.train(..., out=path)` or `irem train --out` made.
+        like: For runs with an energy of one's own: a method of the same form, as it was given to
+            `irem.train`.
+    """
+    path = Path(path)
+    settings = read_settings(path)
+    if not (path / CHECKPOINT).exists():
+        raise InputError(
+            f"The run in '{path}' was stopped before its first checkpoint; start it again with "
+            "--resume."
+        )
+    try:
+        task = tasks.get(settings["task"]["name"], **settings["task"]["settings"])
+        seeds = len(settings["keys"])
+        methods = like if like is not None else _skeleton(task, settings["method"], seeds)
+    except (KeyError, TypeError) as error:
+        raise InputError(f"'{path / SETTINGS}' is damaged: it lacks or spoils {error}.") from error
+    stacked = load_arrays(path / CHECKPOINT, methods, prefix="['state'].method")
+    iteration = load_arrays(path / CHECKPOINT, np.zeros(seeds, np.int32), "['state'].iteration")
+    return Run(task, unstack(stacked, seeds), int(iteration[0]), load_history(path, seeds), settings, path)
+
+
+def load_history(path: Path, seeds: int) -> History:
+    """The history kept beside the state in a run folder."""
+    with_length = load_arrays(path / CHECKPOINT, {"chunks": np.zeros((), np.int32)})
+    chunks = int(with_length["chunks"])
+    per_seed = np.zeros((chunks, seeds), np.float32)
+    like = History(np.zeros(chunks, np.int32), per_seed, per_seed, per_seed.astype(np.int32))
+    arrays = load_arrays(path / CHECKPOINT, {"history": dataclasses.asdict(like)})["history"]
+    return History(**{name: np.asarray(array) for name, array in arrays.items()})
+
+
+def read_settings(path: Path) -> dict[str, Any]:
+    """The settings of the run in `path`, or a sentence that says why there is none."""
+    if not path.exists():
+        raise InputError(f"There is no run at '{path}'; make one with `irem train TASK --out {path}`.")
+    if not (path / SETTINGS).is_file():
+        raise InputError(
+            f"'{path}' is not a run (it has no {SETTINGS}); give the folder that `irem train --out` "
+            "made."
+        )
+    try:
+        settings = json.loads((path / SETTINGS).read_text())
+        made_by = settings["format"], settings["version"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"'{path / SETTINGS}' is truncated or damaged ({error}).") from error
+    if made_by[0] > FORMAT:
+        raise InputError(
+            f"The run in '{path}' was written by irem {made_by[1]} in format {made_by[0]}; this is "
+            f"irem {__version__}, which reads up to format {FORMAT}: install a newer irem."
+        )
+    return settings
+
+
+def write_settings(path: Path, settings: dict[str, Any]) -> None:
+    """Keep the settings of a run in its folder."""
+    write_whole(path / SETTINGS, (json.dumps(settings, indent=2) + "\n").encode())
+
+
+def unstack(methods: AbstractMethod, seeds: int) -> tuple[AbstractMethod, ...]:
+    """One method for each entry of the leading seed axis."""
+    return tuple(
+        jax.tree.map(lambda leaf: leaf[i] if eqx.is_array(leaf) else leaf, methods)
+        for i in range(seeds)
+    )
+
+
+def _skeleton(task: AbstractTask, settings: dict[str, Any], seeds: int) -> AbstractMethod:
+    """A stack of methods whose arrays are mere shapes."""
+    keys = jax.random.split(jax.random.key(0), seeds)
+    return eqx.filter_eval_shape(
+        eqx.filter_vmap(lambda key: build_method(task, settings, key=key)), keys
+    )
