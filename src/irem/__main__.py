@@ -1,0 +1,5 @@
+"""`python -m irem` is the command `irem`."""
+
+from irem.cli import main
+
+main()

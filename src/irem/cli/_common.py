@@ -1,0 +1,76 @@
+"""What several commands share."""
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from irem.learning import Run
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
+Seed = Annotated[int, typer.Option(help="Where problems and first guesses are drawn from.")]
+Problems = Annotated[int, typer.Option(help="Number of fresh problems.")]
+MaxSteps = Annotated[int, typer.Option(help="Step budget of every descent.")]
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder made by `irem train`.")]
+DifficultyName = Annotated[
+    str, typer.Option(help="same, harder or, for graphs, a number of nodes.")
+]
+
+
+def start_jax() -> None:
+    """Import JAX with a cache of compiled programs, which makes every later start faster."""
+    import jax
+
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    jax.config.update("jax_compilation_cache_dir", str(Path(home) / "irem"))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+
+
+def parse_difficulty(text: str) -> str | int:
+    """A number of nodes if it reads as a whole number, else a name."""
+    try:
+        return int(text)
+    except ValueError:
+        return text
+
+
+def fresh_key(seed: int, purpose: str) -> Any:
+    """A key for `purpose` that no training run and no other purpose draws from."""
+    import jax
+
+    from irem._errors import InputError
+
+    if not 0 <= seed < 2**32:
+        raise InputError(f"`seed` must be a whole number from 0 to 4294967295, got {seed}.")
+    return jax.random.fold_in(jax.random.key(seed), int.from_bytes(purpose.encode()[:4]))
+
+
+def about(run: "Run") -> dict[str, Any]:
+    """What every JSON object says of the run it is about."""
+    method = run.settings["method"]
+    return {
+        "task": run.task.name,
+        "variant": run.task.variant,
+        "method": method["name"],
+        "energy": method["energy"]["name"],
+        "iterations": run.iteration,
+        "models": len(run.models),
+    }
+
+
+def print_json(value: dict[str, Any]) -> None:
+    """Print one JSON object; numbers that are not finite become null, as JSON has none."""
+    typer.echo(json.dumps(_finite(value)))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _finite(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    if isinstance(value, float) and value - value != 0:
+        return None
+    return value

@@ -1,0 +1,69 @@
+"""`irem compose`."""
+
+from typing import Annotated
+
+import typer
+
+from irem.cli._common import (
+    Json,
+    MaxSteps,
+    Problems,
+    RunFolder,
+    Seed,
+    about,
+    fresh_key,
+    print_json,
+    start_jax,
+)
+
+NAME = "compose"
+HELP = "Apply a learned addition several times to its own output."
+EXAMPLE = "Example: irem compose runs/add --operations 10 --json"
+
+
+def command(
+    run: RunFolder,
+    operations: Annotated[int, typer.Option(help="How many additions are nested.")] = 10,
+    problems: Problems = 1000,
+    max_steps: MaxSteps = 80,
+    seed: Seed = 0,
+    json: Json = False,
+) -> None:
+    """Nest a learned addition."""
+    start_jax()
+    import numpy as np
+
+    import irem
+    from irem.experiments import PAPER_COMPOSITION
+
+    loaded = irem.load(run)
+    curves = [
+        irem.compose(
+            model,
+            loaded.task,
+            operations,
+            problems=problems,
+            max_steps=max_steps,
+            key=fresh_key(seed, "compose"),
+        )
+        for model in loaded.models
+    ]
+    curve = np.mean(curves, axis=0)
+    if json:
+        print_json(
+            {
+                **about(loaded),
+                "operations": operations,
+                "problems": problems,
+                "max_steps": max_steps,
+                "mse": float(curve[-1]),
+                "mse_by_model": [c[-1] for c in curves],
+                "mse_by_operations": [float(v) for v in curve],
+                "paper_mse": PAPER_COMPOSITION.get(operations),
+            }
+        )
+        return
+    typer.echo(f"{'operations':>10}  {'mse':>9}  {'paper':>9}")
+    for k, value in enumerate(curve, start=1):
+        paper = f"{PAPER_COMPOSITION[k]:9.4f}" if k in PAPER_COMPOSITION else ""
+        typer.echo(f"{k:>10}  {value:9.3g}  {paper}")

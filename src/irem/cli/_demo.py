@@ -1,0 +1,48 @@
+"""`irem demo`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from irem.cli._common import Json, print_json, start_jax
+
+NAME = "demo"
+HELP = "Learn to add on this machine in about two minutes, and write a page to look at."
+EXAMPLE = "Example: irem demo --out runs/demo"
+
+
+def command(
+    out: Annotated[Path, typer.Option(help="Folder for the run and its page.")] = Path("runs/demo"),
+    iterations: Annotated[int, typer.Option(help="Number of updates.")] = 5000,
+    size: Annotated[int, typer.Option(help="Entries of each vector.")] = 400,
+    seed: Annotated[int, typer.Option(help="Seed of everything.")] = 0,
+    json: Json = False,
+) -> None:
+    """Train, evaluate, and write a page."""
+    start_jax()
+    from irem._files import write_whole
+    from irem.experiments import demo
+    from irem.report import demo_figures, demo_page
+
+    typer.echo(f"Learning to add two vectors of {size} entries by energy minimisation.", err=True)
+    result = demo(out, iterations=iterations, size=size, seed=seed)
+    drawn = demo_figures(result)
+    page = out / "index.html"
+    write_whole(page, demo_page(result, drawn).encode())
+    if json:
+        print_json(
+            {
+                "page": str(page),
+                "evaluations": {d: e.as_dict() for d, e in result.evaluations.items()},
+                "composition": result.composition,
+            }
+        )
+        return
+    typer.echo(f"{'':>8}{'mse':>10}{'paper':>10}{'trivial':>10}{'steps':>8}")
+    for name, score in result.evaluations.items():
+        typer.echo(
+            f"{name:>8}{score.mse:>10.2g}{score.paper_mse or float('nan'):>10.4f}"
+            f"{score.trivial_mse:>10.3g}{score.steps_mean:>8.1f}"
+        )
+    typer.echo(f"Open {page} in a browser.")

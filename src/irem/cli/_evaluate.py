@@ -1,0 +1,68 @@
+"""`irem evaluate`."""
+
+import typer
+
+from irem.cli._common import (
+    DifficultyName,
+    Json,
+    MaxSteps,
+    Problems,
+    RunFolder,
+    Seed,
+    about,
+    fresh_key,
+    parse_difficulty,
+    print_json,
+    start_jax,
+)
+
+NAME = "evaluate"
+HELP = "Answer fresh problems with a trained run and measure the error."
+EXAMPLE = "Example: irem evaluate runs/add --difficulty harder --problems 1000 --json"
+
+
+def command(
+    run: RunFolder,
+    difficulty: DifficultyName = "same",
+    problems: Problems = 1000,
+    max_steps: MaxSteps = 80,
+    seed: Seed = 0,
+    json: Json = False,
+) -> None:
+    """Measure the error of a run."""
+    start_jax()
+    import irem
+
+    loaded = irem.load(run)
+    result = irem.evaluate(
+        loaded,
+        loaded.task,
+        parse_difficulty(difficulty),
+        problems=problems,
+        max_steps=max_steps,
+        key=fresh_key(seed, "evaluate"),
+    )
+    lost = result.reasons["not-finite"]
+    if lost:
+        typer.echo(
+            f"irem: {lost} descents left the numbers and were stopped at their last finite answer; "
+            "the step is too large for these problems.",
+            err=True,
+        )
+    if json:
+        print_json({**about(loaded), **result.as_dict()})
+        return
+    spread = f", {min(result.mse_by_model):.3g} to {max(result.mse_by_model):.3g} over models"
+    paper = "not printed" if result.paper_mse is None else f"{result.paper_mse:.4f}"
+    for name, value in {
+        "task": f"{result.task}, {result.difficulty} ({problems} problems)",
+        "mse": f"{result.mse:.3g} (standard error {result.mse_sem:.1g}"
+        + (spread if len(result.mse_by_model) > 1 else "")
+        + ")",
+        "paper": paper,
+        "trivial": f"{result.trivial_mse:.3g}",
+        "best possible": f"{result.oracle_mse:.3g}",
+        "steps": f"{result.steps_mean:.1f} on average, budget {max_steps}",
+        "converged": f"{100 * result.converged:.1f} %",
+    }.items():
+        typer.echo(f"{name:>14}  {value}")

@@ -1,0 +1,63 @@
+"""The program: its commands, and how it says no."""
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from irem.cli import _compose, _demo, _evaluate, _solve, _tasks, _train
+
+app = typer.Typer(
+    name="irem",
+    help="Learn an energy over answers, then reason by walking downhill on it.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in (_demo, _tasks, _train, _evaluate, _solve, _compose):
+    app.command(name=command.NAME, help=command.HELP, epilog=command.EXAMPLE)(command.command)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from irem._version import __version__
+
+        typer.echo(f"irem {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[  # noqa: ARG001
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Learn an energy over answers, then reason by walking downhill on it."""
+
+
+def main() -> None:
+    """Run the program.
+
+    Bad input ends in one sentence on standard error and exit code 2, a run that diverged in exit
+    code 1; anything else that is raised is a bug and keeps its traceback.
+    """
+    from irem._errors import DivergenceError, InputError
+
+    try:
+        app()
+    except InputError as error:
+        _end(str(error), 2)
+    except DivergenceError as error:
+        _end(str(error), 1)
+    except OSError as error:
+        place = f" '{error.filename}'" if error.filename else ""
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        _end(f"Cannot use{place}: {reason}. Nothing half-written was left behind.", 2)
+
+
+def _end(sentence: str, code: int) -> None:
+    print(f"irem: {sentence}", file=sys.stderr)
+    sys.exit(code)

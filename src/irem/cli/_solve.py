@@ -1,0 +1,66 @@
+"""`irem solve`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from irem.cli._common import Json, MaxSteps, RunFolder, Seed, about, fresh_key, print_json, start_jax
+
+NAME = "solve"
+HELP = "Answer the problems in a file (.npy, .npz or .csv) with a trained run."
+EXAMPLE = "Example: irem solve runs/add x.npy --out y.npy"
+
+
+def command(
+    run: RunFolder,
+    x: Annotated[Path, typer.Argument(metavar="X", help="One problem, or a stack of problems.")],
+    out: Annotated[Path, typer.Option(help="Where the answers go: .npy, .npz or .csv.")],
+    max_steps: MaxSteps = 80,
+    model: Annotated[int, typer.Option(help="Which model of a run with several seeds.")] = 0,
+    seed: Seed = 0,
+    json: Json = False,
+) -> None:
+    """Answer problems."""
+    start_jax()
+    import jax
+    import numpy as np
+
+    import irem
+    from irem._errors import InputError
+    from irem.cli import _arrays
+
+    _arrays.check_output(out, x)
+    loaded = irem.load(run)
+    if not 0 <= model < len(loaded.models):
+        raise InputError(f"`model` must be from 0 to {len(loaded.models) - 1}, got {model}.")
+    problems = _arrays.read(x)
+    with jax.default_matmul_precision("float32"):
+        solution = irem.solve(
+            loaded.models[model], problems, key=fresh_key(seed, "solve"), max_steps=max_steps
+        )
+    _arrays.write(out, solution)
+    steps, converged = np.atleast_1d(solution.steps), np.atleast_1d(solution.converged)
+    if json:
+        print_json(
+            {
+                **about(loaded),
+                "problems": len(steps),
+                "out": str(out),
+                "shape": list(solution.y.shape),
+                "max_steps": max_steps,
+                "steps_mean": float(steps.mean()),
+                "converged": float(converged.mean()),
+                "energy_mean": float(np.mean(solution.energy)),
+                "reasons": solution.reasons(),
+            }
+        )
+        return
+    typer.echo(
+        f"Answered {len(steps)} problems in {steps.mean():.1f} steps on average; "
+        f"{100 * converged.mean():.1f} % converged; written to '{out}'."
+    )
+    if not converged.all():
+        typer.echo(
+            f"irem: {(~converged).sum()} answers had not settled; try a larger --max-steps.", err=True
+        )

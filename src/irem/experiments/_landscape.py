@@ -1,0 +1,89 @@
+"""What a landscape looks like: error and energy along descents, around answers, on a plane."""
+
+import dataclasses
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray, PyTree
+
+from irem._problem import Problem
+from irem.descent import Walkable, solve
+from irem.experiments._evaluate import problem_errors
+
+
+@dataclasses.dataclass(frozen=True)
+class Descents:
+    """Errors and energies of many descents; axes are problems and steps, step 0 the first guess."""
+
+    errors: np.ndarray
+    energies: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True)
+class Plane:
+    """Energies on the plane through an answer and two first guesses, and the paths on it.
+
+    The answer is the origin; the first guesses are at (1, 0) and (0, 1). A path is projected onto
+    the plane.
+    """
+
+    first: np.ndarray
+    second: np.ndarray
+    energies: np.ndarray
+    paths: tuple[np.ndarray, ...]
+
+
+def descents(model: Walkable, batch: Problem, max_steps: int, *, key: PRNGKeyArray) -> Descents:
+    """Error and energy after every step."""
+    solution = solve(model, batch.x, key=key, max_steps=max_steps, trajectory=True)
+    assert solution.trajectory is not None
+    ys = jnp.moveaxis(solution.trajectory.ys, 1, 0)
+    errors = np.stack([problem_errors(y, batch) for y in ys], axis=1)
+    return Descents(errors, np.asarray(solution.trajectory.energies))
+
+
+def energy_by_distance(
+    model: Walkable, batch: Problem, *, candidates: int = 8, key: PRNGKeyArray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Distances of perturbed answers from the truth, and how far their energy is above the minimum.
+
+    The perturbations are Gaussian, with deviations spread evenly on a logarithmic scale from 0.01
+    to 1.
+    """
+    key_solve, key_noise = jax.random.split(key)
+    lowest = solve(model, batch.x, key=key_solve).energy
+    scales = jnp.logspace(-2, 0, candidates)
+    distances, heights = [], []
+    for scale, k in zip(scales, jax.random.split(key_noise, candidates), strict=True):
+        y = batch.y + scale * jax.random.normal(k, batch.y.shape)
+        distances.append(problem_errors(y, batch))
+        heights.append(np.asarray(_energies(model, batch.x, y) - lowest))
+    return np.concatenate(distances), np.concatenate(heights)
+
+
+def plane(
+    model: Walkable, x: PyTree, *, resolution: int = 60, max_steps: int = 30, key: PRNGKeyArray
+) -> Plane:
+    """Walk one problem from two first guesses and look at the plane they span with the answer."""
+    twice = jax.tree.map(lambda leaf: jnp.stack([leaf, leaf]), x)
+    solution = solve(model, twice, key=key, max_steps=max_steps, trajectory=True)
+    assert solution.trajectory is not None
+    ys = solution.trajectory.ys
+    origin = ys[0, -1]
+    axes = jnp.stack([(ys[i, 0] - origin).ravel() for i in range(2)], axis=1)
+    offsets = (ys - origin).reshape(2 * ys.shape[1], -1).T
+    coordinates = np.asarray(jnp.linalg.lstsq(axes, offsets)[0]).T.reshape(2, -1, 2)
+    ticks = jnp.linspace(-0.35, 1.25, resolution)
+    first, second = jnp.meshgrid(ticks, ticks)
+    points = origin + (
+        jnp.stack([first.ravel(), second.ravel()], axis=1) @ axes.T
+    ).reshape(-1, *origin.shape)
+    energies = eqx.filter_jit(jax.vmap(model.landscape(x)))(points).reshape(first.shape)
+    return Plane(np.asarray(first), np.asarray(second), np.asarray(energies), tuple(coordinates))
+
+
+@eqx.filter_jit
+def _energies(model: Walkable, x: PyTree, y: Float[Array, "..."]) -> Float[Array, " problems"]:
+    return jax.vmap(lambda x, y: model.landscape(x)(y))(x, y)

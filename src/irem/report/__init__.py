@@ -1,0 +1,4 @@
+"""Figures and pages."""
+
+from irem.report._demo import demo_figures as demo_figures
+from irem.report._demo import demo_page as demo_page
