@@ -15,19 +15,19 @@ from pathlib import Path
 import equinox as eqx
 import jax
 import numpy as np
+import optax
 
 import irem
 from irem import learning
 from irem._files import write_whole
 
-# Batch sizes of Appendix C.
-BATCH = {"mlp": 128, "gine": 64}
-ENERGY = {"vectors": irem.energy.MLP, "graphs": irem.energy.GINE}
-
 
 def method_for(task, key):
-    kind = "graphs" if isinstance(task, irem.tasks.AbstractGraphTask) else "vectors"
-    return irem.IREM(ENERGY[kind].for_task(task, key=key)), {"vectors": 128, "graphs": 64}[kind]
+    """A new model for `task`, and the paper's batch size for it."""
+    # Batch sizes of Appendix C.
+    if isinstance(task, irem.tasks.AbstractGraphTask):
+        return irem.IREM(irem.energy.GINE.for_task(task, key=key)), 64
+    return irem.IREM(irem.energy.MLP.for_task(task, key=key)), 128
 
 
 def accuracy(task, iterations, seeds):
@@ -40,15 +40,18 @@ def accuracy(task, iterations, seeds):
     seconds = time.perf_counter() - start
     for difficulty in ("same", "harder"):
         result = irem.evaluate(run, task, difficulty, key=jax.random.key(1_000_000))
-        yield {**result.as_dict(), "seeds": seeds, "iterations": iterations,
-               "batch_size": batch_size, "train_seconds": seconds,
-               "skipped_updates": int(run.history.skipped.sum())}
+        yield {
+            **result.as_dict(),
+            "seeds": seeds,
+            "iterations": iterations,
+            "batch_size": batch_size,
+            "train_seconds": seconds,
+            "skipped_updates": int(run.history.skipped.sum()),
+        }
 
 
 def pace(seeds, iterations=2000, batch_size=128):
     """Milliseconds of one iteration of addition for each model, compilation left out."""
-    import optax
-
     task = irem.tasks.get("addition")
     keys = jax.vmap(jax.random.key)(np.arange(seeds))
     recipe = learning.Recipe(task, optax.adam(1e-4), irem.Replay(), batch_size)
@@ -59,11 +62,16 @@ def pace(seeds, iterations=2000, batch_size=128):
         states, info = learning.run_chunk(recipe, states, iterations)
         jax.block_until_ready(info.loss)
         times.append(time.perf_counter() - start)
-    return {"pace": "addition", "seeds": seeds, "batch_size": batch_size,
-            "ms_per_iteration_per_model": [1e3 * t / iterations / seeds for t in times[1:]]}
+    return {
+        "pace": "addition",
+        "seeds": seeds,
+        "batch_size": batch_size,
+        "ms_per_iteration_per_model": [1e3 * t / iterations / seeds for t in times[1:]],
+    }
 
 
 def main():
+    """Measure pace, then accuracy, and keep what is done after every row."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tasks", nargs="*", default=list(irem.tasks.TASKS))
     parser.add_argument("--iterations", type=int, default=10_000)

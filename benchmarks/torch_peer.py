@@ -165,9 +165,7 @@ def agreement():
     ]
     task = irem.tasks.Addition(size=SIZE)
     method, places = with_weights_of(irem_method(task, jax.random.key(0)), energy)
-    problem = irem.Problem(
-        x.numpy().reshape(-1, 2, SIZE), jax.numpy.asarray(target.numpy())
-    )
+    problem = irem.Problem(x.numpy().reshape(-1, 2, SIZE), jax.numpy.asarray(target.numpy()))
     ours, our_gradient = irem_loss(method, problem, start.numpy())
     difference = [a - b for a, b in zip(places(our_gradient), gradient, strict=True)]
     return {

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 import jax
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array
 
 from irem._errors import InputError
@@ -31,13 +32,13 @@ def numeric(name: str, value: object) -> Array:
 
     Arrays that are being traced by JAX pass unread: their values are not known yet.
     """
-    if isinstance(value, jax.core.Tracer):
+    if isinstance(value, Tracer):
         return jax.numpy.asarray(value)
     try:
         array = np.asarray(value)
     except ValueError as error:
         raise InputError(f"`{name}` is not a rectangular array: {error}.") from error
-    if array.dtype.kind not in "fiub" and not jax.dtypes.issubdtype(array.dtype, np.floating):
+    if array.dtype.kind not in "fiub" and not jax.numpy.issubdtype(array.dtype, np.floating):
         raise InputError(f"`{name}` must hold numbers, got an array of {array.dtype}.")
     array = array.astype(jax.dtypes.canonicalize_dtype(np.result_type(array.dtype, np.float32)))
     if not np.isfinite(array).all():

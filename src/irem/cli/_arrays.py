@@ -18,7 +18,9 @@ def check_output(out: Path, x: Path) -> None:
     if out.suffix not in _SUFFIXES:
         raise InputError(f"Answers go to a file ending in .npy, .npz or .csv, got '{out}'.")
     if out.is_dir() or not out.parent.is_dir():
-        raise InputError(f"'{out}' cannot be written: it is a folder, or its folder does not exist.")
+        raise InputError(
+            f"'{out}' cannot be written: it is a folder, or its folder does not exist."
+        )
     if out.exists() and x.exists() and out.samefile(x):
         raise InputError(f"'{out}' holds the problems; choose another file for the answers.")
 
@@ -59,7 +61,7 @@ def write(path: Path, solution: Solution) -> None:
         np.save(buffer, y)
     elif path.suffix == ".npz":
         fields = ("y", "energy", "steps", "converged", "reason")
-        np.savez(buffer, **{name: np.asarray(getattr(solution, name)) for name in fields})
+        np.savez(buffer, **{n: np.asarray(getattr(solution, n)) for n in fields})  # pyright: ignore[reportArgumentType]
     else:
         several = np.ndim(solution.steps) > 0
         np.savetxt(buffer, y.reshape(len(y), -1) if several else np.atleast_2d(y), delimiter=",")

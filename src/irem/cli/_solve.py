@@ -5,7 +5,16 @@ from typing import Annotated
 
 import typer
 
-from irem.cli._common import Json, MaxSteps, RunFolder, Seed, about, fresh_key, print_json, start_jax
+from irem.cli._common import (
+    Json,
+    MaxSteps,
+    RunFolder,
+    Seed,
+    about,
+    fresh_key,
+    print_json,
+    start_jax,
+)
 
 NAME = "solve"
 HELP = "Answer the problems in a file (.npy, .npz or .csv) with a trained run."
@@ -62,5 +71,6 @@ def command(
     )
     if not converged.all():
         typer.echo(
-            f"irem: {(~converged).sum()} answers had not settled; try a larger --max-steps.", err=True
+            f"irem: {(~converged).sum()} answers had not settled; try a larger --max-steps.",
+            err=True,
         )

@@ -1,6 +1,6 @@
 """`irem tasks`."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -23,7 +23,7 @@ def command(
     rows = []
     for name in irem.tasks.TASKS:
         task = irem.tasks.get(name)
-        row = {"task": name, "asks": task.summary}
+        row: dict[str, Any] = {"task": name, "asks": task.summary}
         for difficulty in ("same", "harder"):
             batch = task.batch(fresh_key(0, "tasks"), problems, difficulty)
             trivial, best, _ = floors(task, batch)

@@ -34,12 +34,15 @@ def command(
     gradient: Annotated[
         str, typer.Option(help="last-step or full-unroll: what the loss is differentiated through.")
     ] = "last-step",
-    replay: Annotated[int, typer.Option(help="Capacity of the replay buffer; 0 for none.")] = 10_000,
+    replay: Annotated[
+        int, typer.Option(help="Capacity of the replay buffer; 0 for none.")
+    ] = 10_000,
     variant: Annotated[
         str, typer.Option(help="Problems as the released program or as the paper's text has them.")
     ] = "released",
     size: Annotated[
-        int | None, typer.Option(help="Entries of a vector, or rows of a matrix.", show_default="paper")
+        int | None,
+        typer.Option(help="Entries of a vector, or rows of a matrix.", show_default="paper"),
     ] = None,
     width: Annotated[
         int | None, typer.Option(help="Units of a hidden layer.", show_default="paper")

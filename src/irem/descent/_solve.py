@@ -1,6 +1,7 @@
 """Algorithm 2: walk a landscape down to a minimum."""
 
 import math
+import operator
 from typing import Any, Protocol
 
 import equinox as eqx
@@ -84,10 +85,12 @@ def solve(
     guesses = _first_guesses(energy, x, y0, alone, key)
     walk = _walk_recorded if trajectory else _walk
     size = _even_batch(guesses.shape, batch_size)
-    parts = [
-        walk(energy, *jax.tree.map(lambda a: a[i : i + size], (x, guesses)), step, halt, max_steps)
-        for i in range(0, guesses.shape[0], size)
-    ]
+    parts = []
+    for start in range(0, guesses.shape[0], size):
+        some_x, some_y0 = jax.tree.map(
+            operator.itemgetter(slice(start, start + size)), (x, guesses)
+        )
+        parts.append(walk(energy, some_x, some_y0, step, halt, max_steps))
     solution = parts[0] if len(parts) == 1 else jax.tree.map(lambda *p: jnp.concatenate(p), *parts)
     return jax.tree.map(lambda leaf: leaf[0], solution) if alone else solution
 
@@ -119,7 +122,9 @@ def _first_guesses(
             raise InputError(f"`y0` has shape {y0.shape}, but there are {size} problems to start.")
         return y0
     if key is None:
-        raise InputError("`solve` draws its first guesses: pass `key=jax.random.key(seed)` or `y0`.")
+        raise InputError(
+            "`solve` draws its first guesses: pass `key=jax.random.key(seed)` or `y0`."
+        )
     one = jax.tree.map(lambda leaf: leaf[0], x)
     return first_guess(jax.random.split(key, size), energy.answer_shape(one))
 

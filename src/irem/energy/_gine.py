@@ -73,7 +73,9 @@ class GINE(AbstractEnergy):
     def landscape(self, x: Graph | Array) -> Callable[[Array], Float[Array, ""]]:
         """The map from an answer to its energy, the share of `x` in every message done."""
         x = Graph.of(x)
-        from_x, slopes = zip(*(self._edge_features(m, x.edges) for m in self.edge_maps), strict=True)
+        from_x, slopes = zip(
+            *(self._edge_features(m, x.edges) for m in self.edge_maps), strict=True
+        )
 
         def energy(y: Float[Array, "n n"]) -> Float[Array, ""]:
             y = jnp.where(x.pairs, y, 0.0)
@@ -92,8 +94,8 @@ class GINE(AbstractEnergy):
         map_x, map_y = jnp.split(edge_map.weight, 2, axis=1)
         slope_x = map_x @ self.edge_x.weight[:, 0]
         slope_y = map_y @ self.edge_y.weight[:, 0]
-        constant = map_x @ self.edge_x.bias + map_y @ self.edge_y.bias + edge_map.bias
-        return x[..., None] * slope_x + constant, slope_y
+        embedded_zero = jnp.concatenate([self.edge_x(jnp.zeros(1)), self.edge_y(jnp.zeros(1))])
+        return x[..., None] * slope_x + edge_map(embedded_zero), slope_y
 
     def answer_shape(self, x: Graph | Array) -> tuple[int, ...]:
         """One number for every pair of nodes."""

@@ -78,6 +78,7 @@ class MLP(AbstractEnergy):
         """The map from an answer to its energy, the first layer's share of `x` done."""
         first, *rest = self.layers
         weight_x, weight_y = jnp.split(first.weight, [math.prod(self.x_shape)], axis=1)
+        assert first.bias is not None
         from_x = weight_x @ jnp.ravel(x) + first.bias
 
         def energy(y: Array) -> Float[Array, ""]:

@@ -2,7 +2,7 @@
 
 import abc
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import equinox as eqx
 from jaxtyping import Array, Float, PyTree
@@ -11,10 +11,7 @@ from jaxtyping import Array, Float, PyTree
 class TaskShapes(Protocol):
     """As much of a task as an energy needs to be built for it."""
 
-    @property
-    def name(self) -> str:
-        """The task's name, for messages."""
-        ...
+    name: ClassVar[str]
 
     @property
     def shapes(self) -> tuple[tuple[int | None, ...], tuple[int | None, ...]]:

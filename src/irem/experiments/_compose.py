@@ -24,8 +24,8 @@ def compose(
 ) -> list[float]:
     r"""Error after each of `operations` nested additions (Section 4.4 of the paper).
 
-    $\hat y^k = \mathrm{Alg}_\theta(\hat y^{k-1}, y_k)$ with uniform $y_0, \dots, y_K$ in (-1, 1); the
-    truth is their sum, so the operands leave the range of training as `k` grows.
+    $\hat y^k = \mathrm{Alg}_\theta(\hat y^{k-1}, y_k)$ with uniform $y_0, \dots, y_K$ in (-1, 1).
+    The truth is their sum, so the operands leave the range of training as `k` grows.
 
     Returns:
         The elementwise mean squared error after 1, 2, ..., `operations` additions.

@@ -33,7 +33,9 @@ class Demo:
     plane: Plane
 
 
-def demo(out: Path, *, iterations: int = 5000, size: int = 400, seed: int = 0, progress: bool = True) -> Demo:
+def demo(
+    out: Path, *, iterations: int = 5000, size: int = 400, seed: int = 0, progress: bool = True
+) -> Demo:
     """Train the paper's energy on addition, evaluate it, and look at its landscape."""
     task = Addition(size=size)
     key_energy, key_train, key = jax.random.split(jax.random.key(seed), 3)

@@ -49,15 +49,17 @@ def energy_by_distance(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Distances of perturbed answers from the truth, and how far their energy is above the minimum.
 
-    The perturbations are Gaussian, with deviations spread evenly on a logarithmic scale from 0.01
-    to 1.
+    The perturbations are Gaussian, with deviations drawn evenly on a logarithmic scale from 0.01 to
+    1.
     """
     key_solve, key_noise = jax.random.split(key)
     lowest = solve(model, batch.x, key=key_solve).energy
-    scales = jnp.logspace(-2, 0, candidates)
     distances, heights = [], []
-    for scale, k in zip(scales, jax.random.split(key_noise, candidates), strict=True):
-        y = batch.y + scale * jax.random.normal(k, batch.y.shape)
+    for k in jax.random.split(key_noise, candidates):
+        key_scale, key_normal = jax.random.split(k)
+        exponents = jax.random.uniform(key_scale, batch.y.shape[:1], minval=-2.0, maxval=0.0)
+        scales = 10.0 ** exponents.reshape(-1, *(1,) * (batch.y.ndim - 1))
+        y = batch.y + scales * jax.random.normal(key_normal, batch.y.shape)
         distances.append(problem_errors(y, batch))
         heights.append(np.asarray(_energies(model, batch.x, y) - lowest))
     return np.concatenate(distances), np.concatenate(heights)
@@ -75,11 +77,11 @@ def plane(
     axes = jnp.stack([(ys[i, 0] - origin).ravel() for i in range(2)], axis=1)
     offsets = (ys - origin).reshape(2 * ys.shape[1], -1).T
     coordinates = np.asarray(jnp.linalg.lstsq(axes, offsets)[0]).T.reshape(2, -1, 2)
-    ticks = jnp.linspace(-0.35, 1.25, resolution)
+    ticks = jnp.linspace(-0.35, 1.45, resolution)
     first, second = jnp.meshgrid(ticks, ticks)
-    points = origin + (
-        jnp.stack([first.ravel(), second.ravel()], axis=1) @ axes.T
-    ).reshape(-1, *origin.shape)
+    points = origin + (jnp.stack([first.ravel(), second.ravel()], axis=1) @ axes.T).reshape(
+        -1, *origin.shape
+    )
     energies = eqx.filter_jit(jax.vmap(model.landscape(x)))(points).reshape(first.shape)
     return Plane(np.asarray(first), np.asarray(second), np.asarray(energies), tuple(coordinates))
 

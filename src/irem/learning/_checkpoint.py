@@ -12,6 +12,7 @@ from jaxtyping import PyTree
 
 from irem._errors import InputError
 from irem._files import write_whole
+from irem._trees import is_key
 
 Tree = TypeVar("Tree", bound=PyTree)
 
@@ -52,20 +53,16 @@ def _named(tree: PyTree) -> list[tuple[str, jax.Array]]:
     return [(jax.tree_util.keystr(keys), leaf) for keys, leaf in leaves]
 
 
-def _is_key(leaf: jax.Array | jax.ShapeDtypeStruct) -> bool:
-    return jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)
-
-
 def _to_numpy(leaf: jax.Array) -> np.ndarray:
-    return np.asarray(jax.random.key_data(leaf) if _is_key(leaf) else leaf)
+    return np.asarray(jax.random.key_data(leaf) if is_key(leaf) else leaf)
 
 
 def _read(file: safetensors.safe_open, name: str, like: jax.ShapeDtypeStruct) -> jax.Array:
     array = jax.numpy.asarray(file.get_tensor(name))
-    array = jax.random.wrap_key_data(array) if _is_key(like) else array
+    array = jax.random.wrap_key_data(array) if is_key(like) else array
     if array.shape != like.shape or array.dtype != like.dtype:
         raise InputError(
-            f"The checkpoint holds {name} as {array.dtype}{list(array.shape)}, but its settings ask "
-            f"for {like.dtype}{list(like.shape)}; it was not written for this run."
+            f"The checkpoint holds {name} as {array.dtype}{list(array.shape)}, but its settings "
+            f"ask for {like.dtype}{list(like.shape)}; it was not written for this run."
         )
     return array

@@ -31,15 +31,15 @@ class AbstractReplay(eqx.Module):
     """Where half of the starting candidates of an iteration come from."""
 
     @abc.abstractmethod
-    def init(self, fresh: PyTree[jax.ShapeDtypeStruct]) -> Buffer | None:
+    def init(self, fresh: PyTree[jax.ShapeDtypeStruct]) -> PyTree:
         """The state before the first iteration, for fresh candidates shaped like these."""
 
     @abc.abstractmethod
-    def extend(self, state: Buffer | None, fresh: Candidates, key: PRNGKeyArray) -> Candidates:
+    def extend(self, state: PyTree, fresh: Candidates, key: PRNGKeyArray) -> Candidates:
         """The candidates of one iteration: `fresh` and what is replayed beside them."""
 
     @abc.abstractmethod
-    def push(self, state: Buffer | None, ended: Candidates) -> Buffer | None:
+    def push(self, state: PyTree, ended: Candidates) -> PyTree:
         """Keep where the descents of one iteration ended."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import operator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 from irem import tasks
 from irem._errors import InputError
 from irem._files import write_whole
+from irem._trees import map_arrays
 from irem._version import __version__
 from irem.learning._checkpoint import load_arrays
 from irem.methods import AbstractMethod, build_method
@@ -51,7 +53,9 @@ class History:
         """This history with one more chunk."""
         new = (iteration, loss, norm, skipped)
         old = (self.iteration, self.loss, self.gradient_norm, self.skipped)
-        return History(*(np.concatenate([o, np.asarray([n], o.dtype)]) for o, n in zip(old, new, strict=True)))
+        return History(
+            *(np.concatenate([o, np.asarray([n], o.dtype)]) for o, n in zip(old, new, strict=True))
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,16 +72,16 @@ class Run:
     """
 
     task: AbstractTask
-    models: tuple[AbstractMethod, ...]
+    models: tuple[Any, ...]
     iteration: int
     history: History
     settings: dict[str, Any]
     path: Path | None = None
 
     @property
-    def model(self) -> AbstractMethod:
+    def model(self) -> Any:
         """The trained method of a run with one seed."""
-        if len(self.models) > 1:
+        if len(self.models) != 1:
             raise InputError(
                 f"This run holds {len(self.models)} models, one for each seed; choose one with "
                 "`run.models[i]`."
@@ -108,7 +112,9 @@ def load(path: str | Path, like: AbstractMethod | None = None) -> Run:
         raise InputError(f"'{path / SETTINGS}' is damaged: it lacks or spoils {error}.") from error
     stacked = load_arrays(path / CHECKPOINT, methods, prefix="['state'].method")
     iteration = load_arrays(path / CHECKPOINT, np.zeros(seeds, np.int32), "['state'].iteration")
-    return Run(task, unstack(stacked, seeds), int(iteration[0]), load_history(path, seeds), settings, path)
+    return Run(
+        task, unstack(stacked, seeds), int(iteration[0]), load_history(path, seeds), settings, path
+    )
 
 
 def load_history(path: Path, seeds: int) -> History:
@@ -124,11 +130,13 @@ def load_history(path: Path, seeds: int) -> History:
 def read_settings(path: Path) -> dict[str, Any]:
     """The settings of the run in `path`, or a sentence that says why there is none."""
     if not path.exists():
-        raise InputError(f"There is no run at '{path}'; make one with `irem train TASK --out {path}`.")
+        raise InputError(
+            f"There is no run at '{path}'; make one with `irem train TASK --out {path}`."
+        )
     if not (path / SETTINGS).is_file():
         raise InputError(
-            f"'{path}' is not a run (it has no {SETTINGS}); give the folder that `irem train --out` "
-            "made."
+            f"'{path}' is not a run (it has no {SETTINGS}); give the folder that "
+            "`irem train --out` made."
         )
     try:
         settings = json.loads((path / SETTINGS).read_text())
@@ -150,10 +158,7 @@ def write_settings(path: Path, settings: dict[str, Any]) -> None:
 
 def unstack(methods: AbstractMethod, seeds: int) -> tuple[AbstractMethod, ...]:
     """One method for each entry of the leading seed axis."""
-    return tuple(
-        jax.tree.map(lambda leaf: leaf[i] if eqx.is_array(leaf) else leaf, methods)
-        for i in range(seeds)
-    )
+    return tuple(map_arrays(operator.itemgetter(i), methods) for i in range(seeds))
 
 
 def _skeleton(task: AbstractTask, settings: dict[str, Any], seeds: int) -> AbstractMethod:

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
+from irem._trees import map_arrays
 from irem.descent import first_guess
 from irem.learning._replay import AbstractReplay, Candidates
 from irem.methods import AbstractMethod
@@ -94,11 +95,7 @@ def run_chunk(recipe: Recipe, states: TrainState, length: int) -> tuple[TrainSta
     if states.iteration.shape[0] > 1:
         return eqx.filter_vmap(chunk)(states)
     # One seed alone runs without a batch axis of size one around every product.
-    return _map_arrays(lambda a: a[None], chunk(_map_arrays(lambda a: a[0], states)))
-
-
-def _map_arrays(function, tree):  # noqa: ANN001, ANN202
-    return jax.tree.map(lambda leaf: function(leaf) if eqx.is_array(leaf) else leaf, tree)
+    return map_arrays(lambda a: a[None], chunk(map_arrays(lambda a: a[0], states)))
 
 
 def _fresh(recipe: Recipe, key: PRNGKeyArray) -> Candidates:

@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import math
 import time
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from jaxtyping import PRNGKeyArray
 from irem._checks import known, positive
 from irem._errors import DivergenceError, InputError
 from irem._files import remove_unfinished
+from irem._trees import is_key, map_arrays
 from irem._version import __version__
 from irem.learning._checkpoint import load_arrays, save_arrays
 from irem.learning._interrupt import Interrupt
@@ -125,8 +125,13 @@ def train(
     products = contextlib.nullcontext()
     if precision == "float32":
         products = jax.default_matmul_precision("float32")
-    with products, Watcher(folder, iterations, seeds, progress, int(states.iteration[0])) as watcher:
-        states, history = _loop(recipe, states, history, iterations, folder, checkpoint_seconds, watcher)
+    with (
+        products,
+        Watcher(folder, iterations, seeds, progress, int(states.iteration[0])) as watcher,
+    ):
+        states, history = _loop(
+            recipe, states, history, iterations, folder, checkpoint_seconds, watcher
+        )
     return Run(task, unstack(states.method, seeds), iterations, history, settings, folder)
 
 
@@ -162,16 +167,15 @@ def _loop(
 
 def _stack(key: PRNGKeyArray, method: AbstractMethod) -> tuple[PRNGKeyArray, AbstractMethod]:
     """Keys and methods with a leading seed axis."""
-    if not jax.dtypes.issubdtype(getattr(key, "dtype", None), jax.dtypes.prng_key):
+    if not (eqx.is_array(key) and is_key(key)):
         raise InputError("`key` must be a key of `jax.random.key(seed)`, or an array of such keys.")
     if key.ndim == 0:
-        add_axis = lambda leaf: leaf[None] if eqx.is_array(leaf) else leaf  # noqa: E731
-        return key[None], jax.tree.map(add_axis, method)
+        return key[None], map_arrays(lambda leaf: leaf[None], method)
     arrays = jax.tree.leaves(eqx.filter(method, eqx.is_array))
     if key.ndim > 1 or key.size == 0 or any(a.shape[:1] != key.shape for a in arrays):
         raise InputError(
-            f"`key` of shape {key.shape} asks for {key.size} models, so every array of `method` needs "
-            "that leading axis; make the stack with `eqx.filter_vmap` over the keys."
+            f"`key` of shape {key.shape} asks for {key.size} models, so every array of `method` "
+            "needs that leading axis; make the stack with `eqx.filter_vmap` over the keys."
         )
     return key, method
 
@@ -179,7 +183,11 @@ def _stack(key: PRNGKeyArray, method: AbstractMethod) -> tuple[PRNGKeyArray, Abs
 def _optimiser(
     learning_rate: float, decay: str, clip_norm: float | None, iterations: int
 ) -> optax.GradientTransformation:
-    rate = learning_rate if decay == "constant" else optax.cosine_decay_schedule(learning_rate, iterations)
+    rate = (
+        learning_rate
+        if decay == "constant"
+        else optax.cosine_decay_schedule(learning_rate, iterations)
+    )
     adam = optax.adam(rate)
     if clip_norm is None:
         return adam
@@ -201,7 +209,10 @@ def _open_folder(
     if not (folder / SETTINGS).exists() and any(folder.iterdir()):
         raise InputError(f"'{folder}' exists and is not a run; choose another folder.")
     if not resume:
-        raise InputError(f"'{folder}' already holds a run; pass --resume to go on with it, or choose another folder.")
+        raise InputError(
+            f"'{folder}' already holds a run; pass --resume to go on with it, or choose another "
+            "folder."
+        )
     if (folder / SETTINGS).exists():
         _check_same(folder, read_settings(folder), settings)
     write_settings(folder, settings)
@@ -212,7 +223,8 @@ def _open_folder(
     done = int(saved["state"].iteration[0])
     if done > settings["iterations"]:
         raise InputError(
-            f"The run in '{folder}' has done {done} iterations, more than the {settings['iterations']} asked for."
+            f"The run in '{folder}' has done {done} iterations already, more than the "
+            f"{settings['iterations']} asked for."
         )
     return saved["state"], history
 
@@ -248,6 +260,6 @@ def _save(folder: Path, states: TrainState, history: History, *, only_if_missing
 def _diverged(done: int, folder: Path | None) -> str:
     kept = f" The last good state is kept in '{folder}'." if folder is not None else ""
     return (
-        f"Training diverged: the last {_HOPELESS} updates up to iteration {done} were not finite.{kept} "
-        "Try a smaller learning rate, a smaller step size, or clipped gradients."
+        f"Training diverged: the last {_HOPELESS} updates up to iteration {done} were not "
+        f"finite.{kept} Try a smaller learning rate, a smaller step size, or clipped gradients."
     )

@@ -2,7 +2,7 @@
 
 import time
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from rich.console import Console
@@ -27,7 +27,8 @@ class Watcher:
     ) -> None:
         self._writer = None
         if folder is not None:
-            from tensorboardX import SummaryWriter  # slow to import, and not needed without a folder
+            # Slow to import, and not needed without a folder.
+            from tensorboardX import SummaryWriter  # noqa: PLC0415
 
             # What a killed run wrote after its last checkpoint is struck out.
             self._writer = SummaryWriter(str(folder), purge_step=done + 1)
@@ -61,17 +62,17 @@ class Watcher:
         rate = (done - self._done) / max(now - self._time, 1e-9)
         self._done, self._time = done, now
         skipped = int(history.skipped.sum())
-        note = f"loss {np.nanmean(history.loss[-1]) if np.isfinite(history.loss[-1]).any() else float('nan'):.2e}"
+        note = f"loss {np.mean(history.loss[-1]):.2e}"
         note += f", {skipped} updates skipped" if skipped else ""
         self._bar.update(self._task, completed=done, rate=f"{rate:.0f} it/s", note=note)
         if self._writer is not None:
-            self._write(history, rate)
+            self._write(self._writer, history, rate)
 
-    def _write(self, history: History, rate: float) -> None:
+    def _write(self, writer: Any, history: History, rate: float) -> None:
         step = int(history.iteration[-1])
         for seed in range(self._seeds):
             tag = "" if self._seeds == 1 else f"/model{seed}"
-            self._writer.add_scalar(f"loss{tag}", history.loss[-1, seed], step)
-            self._writer.add_scalar(f"gradient_norm{tag}", history.gradient_norm[-1, seed], step)
-            self._writer.add_scalar(f"skipped_updates{tag}", history.skipped[-1, seed], step)
-        self._writer.add_scalar("iterations_per_second", rate, step)
+            writer.add_scalar(f"loss{tag}", history.loss[-1, seed], step)
+            writer.add_scalar(f"gradient_norm{tag}", history.gradient_norm[-1, seed], step)
+            writer.add_scalar(f"skipped_updates{tag}", history.skipped[-1, seed], step)
+        writer.add_scalar("iterations_per_second", rate, step)

@@ -39,7 +39,9 @@ def build_method(task: TaskShapes, settings: Mapping[str, Any], *, key: PRNGKeyA
             **options,
         )
     except TypeError as error:
-        raise InputError(f"Method 'irem' cannot be built from {dict(settings)}: {error}.") from error
+        raise InputError(
+            f"Method 'irem' cannot be built from {dict(settings)}: {error}."
+        ) from error
 
 
 def describe_method(method: AbstractMethod) -> dict[str, Any]:
@@ -61,7 +63,10 @@ def describe_method(method: AbstractMethod) -> dict[str, Any]:
 
 def _describe_energy(energy: object) -> dict[str, Any]:
     name = _name_of(ENERGIES, energy)
-    return {"name": name, **(energy.settings() if isinstance(energy, tuple(ENERGIES.values())) else {})}  # pyright: ignore
+    return {
+        "name": name,
+        **(energy.settings() if isinstance(energy, tuple(ENERGIES.values())) else {}),
+    }  # pyright: ignore
 
 
 def _name_of(names: Mapping[str, type], value: object) -> str:

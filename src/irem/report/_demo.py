@@ -1,6 +1,7 @@
 """The page of the demonstration."""
 
 import jax
+import numpy as np
 from matplotlib.figure import Figure
 
 from irem._version import __version__
@@ -22,9 +23,7 @@ def demo_figures(demo: Demo) -> dict[str, Figure]:
             {d: e.trivial_mse for d, e in levels.items()},
         ),
         "energy-by-error": figures.energy_by_error(demo.scatter),
-        "landscape": figures.landscape(
-            slice_.first, slice_.second, slice_.energies, slice_.paths
-        ),
+        "landscape": figures.landscape(slice_.first, slice_.second, slice_.energies, slice_.paths),
     }
 
 
@@ -37,9 +36,10 @@ def demo_page(demo: Demo, drawn: dict[str, Figure]) -> str:
         "A network that adds by walking downhill",
         [
             html.paragraph(
-                f"A small network has learned an energy E(x, y) for pairs of vectors x of {entries} "
-                "entries and candidate sums y. It is never told how to add: an answer is found by "
-                "starting anywhere and following the energy downhill until it stops changing."
+                "A small network has learned an energy E(x, y) for pairs of vectors x of "
+                f"{entries} entries and candidate sums y. It is never told how to add: an answer "
+                "is found by starting anywhere and following the energy downhill until it stops "
+                "changing."
             ),
             html.heading("How well it adds"),
             html.paragraph(
@@ -79,11 +79,16 @@ def demo_page(demo: Demo, drawn: dict[str, Figure]) -> str:
     )
 
 
+def _decimal(value: float) -> str:
+    """Two digits that count, without an exponent."""
+    return np.format_float_positional(value, precision=2, fractional=False, trim="-")
+
+
 def _scores(demo: Demo) -> str:
     rows = [
         [
             name,
-            f"{result.mse:.2g}",
+            _decimal(result.mse),
             "" if result.paper_mse is None else f"{result.paper_mse:.4f}",
             f"{result.trivial_mse:.3g}",
             f"{result.oracle_mse:.3g}",
@@ -91,13 +96,20 @@ def _scores(demo: Demo) -> str:
         ]
         for name, result in demo.evaluations.items()
     ]
-    header = ["difficulty", "this run", "IREM in the paper", "answering zero", "best possible", "steps"]
+    header = [
+        "difficulty",
+        "this run",
+        "IREM in the paper",
+        "answering zero",
+        "best possible",
+        "steps",
+    ]
     return html.table(header, rows, best=1)
 
 
 def _composition(demo: Demo) -> str:
     rows = [
-        [str(k), f"{demo.composition[k - 1]:.2g}", f"{paper:.4f}"]
+        [str(k), _decimal(demo.composition[k - 1]), f"{paper:.4f}"]
         for k, paper in PAPER_COMPOSITION.items()
     ]
     return html.table(["additions in a row", "this run", "IREM in the paper"], rows, best=1)

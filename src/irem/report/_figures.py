@@ -1,16 +1,19 @@
 """Figures: functions from measured numbers to matplotlib figures."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib import rc_context
 from matplotlib.axes import Axes
+from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 COLOURS = {"same": "#0f766e", "harder": "#c2410c"}
 """One colour for each difficulty, the same in every figure."""
 _PATHS = ("#ffffff", "#fde047")
-_STYLE = {
+_STYLE: dict[Any, Any] = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
@@ -53,15 +56,17 @@ def error_by_step(
     last = max(e.shape[1] for e in errors.values()) - 1
     for name, array in errors.items():
         steps, colour = np.arange(array.shape[1]), COLOURS[name]
-        axes.fill_between(steps, *np.percentile(array, [5, 95], axis=0), color=colour, alpha=0.18, linewidth=0)
+        low, high = np.percentile(array, [5, 95], axis=0)
+        axes.fill_between(steps, low, high, color=colour, alpha=0.18, linewidth=0)
         axes.semilogy(steps, array.mean(0), color=colour, linewidth=2, label=name)
-        axes.axhline(paper[name], color=colour, linestyle="--", linewidth=1)
-        axes.axhline(trivial[name], color=colour, linestyle=":", linewidth=1)
-        axes.annotate("paper", (last, paper[name]), (0, 3), textcoords="offset points", ha="right", fontsize=8, color=colour)
-        axes.annotate("trivial", (last, trivial[name]), (0, 3), textcoords="offset points", ha="right", fontsize=8, color=colour)
+        for level, line, word in ((paper, "--", "paper"), (trivial, ":", "trivial")):
+            axes.axhline(level[name], color=colour, linestyle=line, linewidth=1)
+            place = {"textcoords": "offset points", "ha": "right", "fontsize": 8}
+            axes.annotate(f"{word}, {name}", (last, level[name]), (0, 3), color=colour, **place)
     axes.set_xlabel("steps taken (0 is the first guess)")
     axes.set_ylabel("mean squared error")
     axes.set_xlim(0, last)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.legend(frameon=False, loc="upper center")
     return figure
 
@@ -71,30 +76,43 @@ def energy_by_error(points: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Figu
     figure, axes = _axes()
     for name, (distance, height) in points.items():
         shown = height > 0
-        axes.loglog(distance[shown], height[shown], ".", color=COLOURS[name], markersize=3, alpha=0.5, label=name)
+        axes.loglog(
+            distance[shown],
+            height[shown],
+            ".",
+            color=COLOURS[name],
+            markersize=3,
+            alpha=0.5,
+            label=name,
+        )
     axes.set_xlabel("mean squared distance of a candidate from the truth")
     axes.set_ylabel("its energy above the minimum")
     axes.legend(frameon=False, markerscale=3)
     return figure
 
 
-def landscape(first: np.ndarray, second: np.ndarray, energies: np.ndarray, paths: Sequence[np.ndarray]) -> Figure:
+def landscape(
+    first: np.ndarray, second: np.ndarray, energies: np.ndarray, paths: Sequence[np.ndarray]
+) -> Figure:
     """A slice of a landscape, and the paths walked on it from two first guesses."""
     figure, axes = _axes(5.2, 4.2)
-    # Levels on a square-root scale: even steps near the minimum, where the paths end.
-    low = energies.min()
-    levels = low + (energies.max() - low) * np.linspace(0, 1, 28) ** 2
-    shade = axes.contourf(first, second, energies, levels=levels, cmap="viridis")
-    axes.contour(first, second, energies, levels=levels[::2], colors="white", linewidths=0.3, alpha=0.5)
+    # Levels grow with a power of the height, so that the valley the paths end in is seen as well.
+    low, high = energies.min(), energies.max()
+    levels = low + (high - low) * np.linspace(0, 1, 30) ** 2.5
+    shades = PowerNorm(gamma=0.4, vmin=low, vmax=high)
+    shade = axes.contourf(first, second, energies, levels=levels, cmap="viridis", norm=shades)
+    axes.contour(first, second, energies, levels=levels, colors="white", linewidths=0.3, alpha=0.4)
+    label = {"textcoords": "offset points", "color": "white", "fontsize": 9}
     for path, colour in zip(paths, _PATHS, strict=False):
-        axes.plot(*path.T, "-", color=colour, linewidth=1.4, zorder=3)
-        axes.scatter(*path.T, marker="*", s=70, color=colour, edgecolor="#111827", linewidth=0.5, zorder=4)
-        axes.annotate("first guess", path[0], (6, 6), textcoords="offset points", color="white", fontsize=8)
-    axes.annotate("answer", (0, 0), (-10, -16), textcoords="offset points", color="white", fontsize=9, ha="right")
+        style = {"color": colour, "markeredgecolor": "#111827", "markeredgewidth": 0.6}
+        axes.plot(*path.T, "-*", linewidth=1.6, markersize=12, **style)
+        axes.annotate("first guess", path[0], (8, 8), **label)
+    axes.annotate("answer", (0, 0), (-12, -16), ha="right", **label)
     axes.set_xlim(first.min(), first.max())
     axes.set_ylim(second.min(), second.max())
     axes.grid(visible=False)
     axes.set_xlabel("towards one first guess")
     axes.set_ylabel("towards the other")
-    figure.colorbar(shade, ax=axes, label="energy", format="%.2g")
+    bar = figure.colorbar(shade, ax=axes, label="energy", format="%.2g")
+    bar.set_ticks(list(levels[::6]))
     return figure

@@ -18,8 +18,9 @@ th, td { padding: .45rem .9rem; border: 1px solid #e5e7eb; text-align: right; }
 th:first-child, td:first-child { text-align: left; }
 thead th { background: #f3f4f6; }
 .best { font-weight: 700; color: #0f766e; }
-.grid { display: grid; grid-template-columns: repeat(auto-fit, minmax(22rem, 1fr)); gap: 1.25rem; }
-figure { margin: 0; background: white; border: 1px solid #e5e7eb; border-radius: .5rem; padding: 1rem; }
+.grid { display: grid; gap: 1.25rem;
+  grid-template-columns: repeat(auto-fit, minmax(min(30rem, 100%), 1fr)); }
+figure { margin: 0; background: white; border: 1px solid #e5e7eb; padding: 1rem; }
 figure img { width: 100%; height: auto; }
 figcaption { font-size: .9rem; color: #374151; }
 code, pre { font: .875rem/1.5 ui-monospace, monospace; background: #f3f4f6; border-radius: .25rem; }

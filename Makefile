@@ -1,0 +1,45 @@
+# `make demo` and `make test` do everything from a fresh clone with Python 3.11.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: install demo test lint unit docs lock benchmark clean
+
+install: .venv/installed
+
+.venv/installed: requirements.lock pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --requirement requirements.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
+	touch $@
+
+demo: install
+	$(BIN)/irem demo --out runs/demo
+
+test: lint unit docs
+
+lint: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+	$(BIN)/pyright
+
+unit: install
+	$(BIN)/pytest
+
+docs: install
+	$(BIN)/mkdocs build --strict --quiet
+
+# Pin the newest versions that the ranges in pyproject.toml allow.
+lock: install
+	$(BIN)/pip install --quiet pip-tools
+	$(BIN)/pip-compile --quiet --extra dev --generate-hashes --allow-unsafe --strip-extras \
+		--no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
+		--output-file requirements.lock pyproject.toml
+
+# The pace of training beside the same step in eager PyTorch, in one run.
+benchmark: install
+	$(BIN)/pip install --quiet torch==2.13.0
+	$(BIN)/python benchmarks/torch_peer.py
+
+clean:
+	rm -rf .venv site runs .pytest_cache .ruff_cache .hypothesis
