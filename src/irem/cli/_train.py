@@ -47,6 +47,10 @@ def command(
     width: Annotated[
         int | None, typer.Option(help="Units of a hidden layer.", show_default="paper")
     ] = None,
+    aggregate: Annotated[
+        str | None,
+        typer.Option(help="For gine: sum (as in the paper), or mean, which walks larger graphs."),
+    ] = None,
     precision: Annotated[str, typer.Option(help="default (fastest) or float32.")] = "default",
     seed: Annotated[int, typer.Option(help="Seed of the first model.")] = 0,
     seeds: Annotated[int, typer.Option(help="Number of models trained together.")] = 1,
@@ -83,7 +87,11 @@ def command(
         "gradient": gradient,
         "energy": {
             "name": energy or ("gine" if graphs else "mlp"),
-            **({} if width is None else {"width": width}),
+            **{
+                name: value
+                for name, value in (("width", width), ("aggregate", aggregate))
+                if value is not None
+            },
         },
     }
     build_method(problems, settings, key=jax.random.key(0))  # says what is wrong, if anything

@@ -1,5 +1,6 @@
 """Methods by name: how a run says what it trained, and how it is built again."""
 
+import inspect
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
@@ -7,8 +8,7 @@ from typing import Any
 from jaxtyping import PRNGKeyArray
 
 from irem._checks import known
-from irem._errors import InputError
-from irem.energy import ENERGIES
+from irem.energy import ENERGIES, GINE, MLP, AbstractEnergy
 from irem.energy.base import TaskShapes
 from irem.methods._gradients import AbstractGradient, FullUnroll, LastStep
 from irem.methods._irem import IREM
@@ -32,16 +32,11 @@ def build_method(task: TaskShapes, settings: Mapping[str, Any], *, key: PRNGKeyA
     known("energy", name, ENERGIES)
     gradient = options.pop("gradient")
     known("gradient rule", gradient, GRADIENTS)
-    try:
-        return IREM(
-            ENERGIES[name].for_task(task, key=key, **energy),
-            gradient=GRADIENTS[gradient](),
-            **options,
-        )
-    except TypeError as error:
-        raise InputError(
-            f"Method 'irem' cannot be built from {dict(settings)}: {error}."
-        ) from error
+    build_energy = ENERGIES[name].for_task
+    for setting in energy:
+        accepted = set(inspect.signature(build_energy).parameters) - {"task", "key"}
+        known(f"setting of the {name} energy", setting, sorted(accepted))
+    return IREM(build_energy(task, key=key, **energy), gradient=GRADIENTS[gradient](), **options)
 
 
 def describe_method(method: AbstractMethod) -> dict[str, Any]:
@@ -61,12 +56,9 @@ def describe_method(method: AbstractMethod) -> dict[str, Any]:
     }
 
 
-def _describe_energy(energy: object) -> dict[str, Any]:
-    name = _name_of(ENERGIES, energy)
-    return {
-        "name": name,
-        **(energy.settings() if isinstance(energy, tuple(ENERGIES.values())) else {}),
-    }  # pyright: ignore
+def _describe_energy(energy: AbstractEnergy) -> dict[str, Any]:
+    settings = energy.settings() if isinstance(energy, MLP | GINE) else {}
+    return {"name": _name_of(ENERGIES, energy), **settings}
 
 
 def _name_of(names: Mapping[str, type], value: object) -> str:

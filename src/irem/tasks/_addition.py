@@ -15,7 +15,7 @@ from irem.tasks.base import AbstractTask, Difficulty
 _SCALE = {"same": 1.0, "harder": 2.5}
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Addition(AbstractTask):
     """`x` holds two vectors as its rows, `y` is their sum; harder problems have larger entries.
 

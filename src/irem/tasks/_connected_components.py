@@ -14,7 +14,7 @@ from irem.tasks._graphs import AbstractGraphTask, diagonal, transpose
 _SHARE = 0.05
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class ConnectedComponents(AbstractGraphTask):
     """Five percent of the ordered pairs are edges; `y` is 1 where a path joins two nodes.
 

@@ -11,7 +11,7 @@ from irem._problem import Graph
 from irem.tasks._graphs import AbstractGraphTask
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class EdgeCopy(AbstractGraphTask):
     """Every ordered pair of nodes carries a number in (-1, 1); the answer is the same numbers."""
 

@@ -17,7 +17,7 @@ _SMALLEST, _LARGEST = 2, 10
 _NODES = {"train": _LARGEST, "same": _LARGEST, "harder": 15}
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class AbstractGraphTask(AbstractTask):
     """A task on graphs: `x` is a `Graph`, `y` a number for every pair of nodes.
 

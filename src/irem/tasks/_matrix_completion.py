@@ -23,7 +23,7 @@ _FACTOR = {
 _BURN_IN, _DRAWS = 50, 600
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class MatrixCompletion(AbstractTask):
     r"""`x` is a matrix with half of its entries set to zero, `y` is the whole matrix.
 

@@ -15,7 +15,7 @@ from irem.tasks.base import AbstractTask, Difficulty
 _RIDGE = {"same": 0.5, "harder": 0.1}
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class MatrixInverse(AbstractTask):
     r"""`y` is the inverse of the symmetric matrix `x`; harder problems are worse conditioned.
 

@@ -12,7 +12,7 @@ from irem._problem import Graph
 from irem.tasks._graphs import AbstractGraphTask, diagonal, transpose
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class ShortestPath(AbstractGraphTask):
     """A complete graph with symmetric weights and a zero diagonal; `y` holds all distances.
 

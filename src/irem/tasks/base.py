@@ -16,7 +16,7 @@ from irem._problem import Problem
 Difficulty = str | int
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class AbstractTask(abc.ABC):
     """A source of problems with known answers, and of the floors every method is measured by.
 

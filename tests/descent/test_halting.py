@@ -1,0 +1,153 @@
+"""When a descent ends, and that each problem ends by itself."""
+
+import itertools
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import irem
+from irem import EnergyUnchanged, FixedStep, Reason
+from irem.descent import Point
+
+# `x` holds curvature, scale and offset of a bowl.
+BOWL = irem.energy.from_function(
+    lambda x, y: x["scale"] * jnp.sum(x["curvature"] * y**2) + x["offset"]
+)
+
+
+def bowls(curvature, scale=1.0, offset=0.0):
+    curvature = np.asarray(curvature, np.float32)
+    return {
+        "curvature": curvature,
+        "scale": np.full(len(curvature), scale, np.float32),
+        "offset": np.broadcast_to(np.float32(offset), len(curvature)),
+    }
+
+
+EASY_AND_HARD = np.array([[0.5, 0.4], [0.3, 0.25], [0.45, 0.02], [0.01, 0.5], [0.003, 0.003]])
+Y0 = np.random.default_rng(0).uniform(-1, 1, (5, 2)).astype(np.float32)
+
+
+def walk(x, y0=Y0, step=1.0, **options):
+    return irem.solve(BOWL, x, y0, step=FixedStep(step), **options)
+
+
+def halted_at(energies, rule):
+    """The step after which `rule` stops a descent through these energies, or None."""
+    points = [Point(jnp.zeros(1), jnp.float32(energy), jnp.zeros(1)) for energy in energies]
+    memory = rule.init(points[0])
+    for t, (before, after) in enumerate(itertools.pairwise(points), start=1):
+        memory, stop = rule(memory, before, after)
+        if stop:
+            return t
+    return None
+
+
+@pytest.mark.parametrize("patience", [1, 2, 3])
+def test_patience_counts_quiet_steps_in_a_row(patience):
+    rule = EnergyUnchanged(patience=patience, rtol=0.01)
+    # Quiet: one step, then two in a row, then for good. Each move of 1 is a hundredth of 100.
+    energies = [100, 50, 50, 30, 30, 30, 10, 10, 10, 10]
+    assert halted_at(energies, rule) == {1: 2, 2: 5, 3: 9}[patience]
+
+
+def test_a_step_is_quiet_up_to_a_share_of_the_descent_so_far():
+    rule = EnergyUnchanged(patience=1, rtol=0.25)
+    # From 96 to 64 to 32 to 16: the last step is 16 of 80, the one before 32 of 64.
+    assert halted_at([96, 64, 32, 16], rule) == 3
+    # At first any step is the whole descent, so none is quiet.
+    assert halted_at([96, 95.9], rule) is None
+
+
+def test_rounding_alone_is_quiet():
+    rule = EnergyUnchanged(patience=1, rtol=1e-30)
+    one = np.float32(1)
+    assert halted_at([1, one + 2 * np.finfo(np.float32).eps], rule) == 1
+    assert halted_at([1, one + 8 * np.finfo(np.float32).eps], rule) is None
+
+
+def test_a_rise_counts_like_a_fall():
+    rule = EnergyUnchanged(patience=1, rtol=0.25)
+    assert halted_at([64, 0, 8], rule) == 2
+    assert halted_at([64, 0, 32], rule) is None
+
+
+@pytest.mark.parametrize(("setting", "value"), [("patience", 0), ("rtol", 0.0), ("rtol", np.nan)])
+def test_a_rule_that_means_nothing_is_refused(setting, value):
+    with pytest.raises(ValueError, match=rf"`{setting}` must be greater than 0, got {value}"):
+        EnergyUnchanged(**{setting: value})
+
+
+def test_more_patience_takes_as_many_steps_more():
+    # Once quiet, a bowl stays quiet.
+    one, four = (
+        walk(bowls(EASY_AND_HARD), halt=EnergyUnchanged(patience=p), max_steps=900).steps
+        for p in (1, 4)
+    )
+    np.testing.assert_array_equal(four, one + 3)
+
+
+def test_scale_and_offset_of_the_energy_do_not_matter():
+    plain = walk(bowls(EASY_AND_HARD), max_steps=900)
+    heights = np.sum(EASY_AND_HARD * Y0**2, axis=1)
+    for scale, offset in ((64.0, 0.0), (2.0**-10, 0.0), (1.0, 2.0), (64.0, -3.0)):
+        x = bowls(EASY_AND_HARD, scale, offset * scale * heights)
+        other = walk(x, step=1.0 / scale, max_steps=900)
+        # Powers of two change no digit. An offset of a few heights of the bowl takes digits from
+        # the energy and adds less than a hundredth to the tolerance: not more than a step.
+        slack = 0 if offset == 0 else 1
+        assert np.abs(np.asarray(other.steps - plain.steps)).max() <= slack
+        assert np.asarray(other.converged).all()
+        if slack == 0:
+            np.testing.assert_allclose(other.y, plain.y, rtol=0, atol=1e-30)
+
+
+def test_each_problem_takes_the_steps_it_takes_alone():
+    together = walk(bowls(EASY_AND_HARD), max_steps=900)
+    assert len(set(np.asarray(together.steps).tolist())) == 5
+    for i in range(5):
+        alone = walk(bowls(EASY_AND_HARD[i : i + 1]), Y0[i : i + 1], max_steps=900)
+        assert alone.steps[0] == together.steps[i]
+        np.testing.assert_allclose(alone.y[0], together.y[i], rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 3, 5, 100])
+def test_answers_do_not_depend_on_how_many_walk_together(batch_size):
+    x = bowls(EASY_AND_HARD)
+    expected = walk(x, max_steps=900)
+    solution = walk(x, max_steps=900, batch_size=batch_size)
+    np.testing.assert_array_equal(solution.steps, expected.steps)
+    np.testing.assert_array_equal(solution.reason, expected.reason)
+    np.testing.assert_allclose(solution.y, expected.y, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(solution.energy, expected.energy, rtol=1e-6, atol=1e-7)
+
+
+def test_the_budget_ends_what_is_still_moving():
+    solution = walk(bowls(EASY_AND_HARD), max_steps=12)
+    expected = walk(bowls(EASY_AND_HARD), max_steps=900).steps
+    spent = np.asarray(expected) > 12
+    assert 0 < spent.sum() < 5
+    np.testing.assert_array_equal(solution.steps, np.minimum(expected, 12))
+    np.testing.assert_array_equal(
+        solution.reason, np.where(spent, Reason.BUDGET, Reason.ENERGY_UNCHANGED)
+    )
+    np.testing.assert_array_equal(solution.converged, ~spent)
+    assert solution.reasons() == {
+        "energy-unchanged": 5 - spent.sum(),
+        "budget": spent.sum(),
+        "not-finite": 0,
+    }
+
+
+def test_converging_with_the_last_step_is_converging():
+    needed = int(walk(bowls(EASY_AND_HARD), max_steps=900).steps[0])
+    solution = walk(bowls(EASY_AND_HARD), max_steps=needed)
+    assert solution.steps[0] == needed
+    assert solution.reason[0] == Reason.ENERGY_UNCHANGED
+
+
+def test_a_descent_that_starts_at_the_minimum_stays_there():
+    solution = walk(bowls(EASY_AND_HARD), np.zeros((5, 2)), max_steps=900)
+    np.testing.assert_array_equal(solution.y, np.zeros((5, 2)))
+    np.testing.assert_array_equal(solution.steps, np.full(5, EnergyUnchanged().patience))

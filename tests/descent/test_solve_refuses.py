@@ -1,0 +1,82 @@
+"""What `solve` does not accept, and how it says so."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import irem
+from irem import FixedStep
+
+STEP = FixedStep(0.1)
+BOWL = irem.energy.from_function(lambda x, y: jnp.sum((y - x) ** 2))
+X = np.zeros((4, 3), np.float32)
+
+
+@pytest.fixture(scope="module")
+def mlp():
+    return irem.energy.MLP((2, 3), (3,), width=16, key=jax.random.key(0))
+
+
+@pytest.mark.parametrize("name", ["max_steps", "batch_size"])
+@pytest.mark.parametrize("value", [0, -1])
+def test_counts_below_one(name, value):
+    with pytest.raises(ValueError, match=rf"`{name}` must be greater than 0, got {value}"):
+        irem.solve(BOWL, X, X, step=STEP, **{name: value})
+
+
+def test_an_energy_that_was_not_trained_needs_a_step(mlp):
+    with pytest.raises(ValueError, match=r"MLP was not trained.*step=irem.FixedStep\(step_size\)"):
+        irem.solve(mlp, np.ones((2, 3)), key=jax.random.key(0))
+
+
+def test_neither_key_nor_guess(mlp):
+    with pytest.raises(ValueError, match=r"pass `key=jax.random.key\(seed\)` or `y0`"):
+        irem.solve(mlp, np.ones((2, 3)), step=STEP)
+
+
+def test_a_hand_written_energy_without_the_shape_of_its_answers():
+    with pytest.raises(ValueError, match=r"give a first guess `y0`, or build it with"):
+        irem.solve(BOWL, X, key=jax.random.key(0), step=STEP)
+
+
+def test_guesses_for_another_number_of_problems():
+    with pytest.raises(ValueError, match=r"`y0` has shape \(5, 3\), but there are 4 problems"):
+        irem.solve(BOWL, X, np.zeros((5, 3)), step=STEP)
+
+
+@pytest.mark.parametrize(
+    ("x_shape", "y0_shape"), [((4, 2, 3), (4, 2)), ((4, 2, 3), (4, 6)), ((2, 3), (4,))]
+)
+def test_guesses_that_are_not_shaped_like_the_answers(mlp, x_shape, y0_shape):
+    with pytest.raises(ValueError, match=r"`y0` has shape"):
+        irem.solve(mlp, np.ones(x_shape), np.zeros(y0_shape), step=STEP)
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (1, 4), (4,)])
+def test_guesses_that_are_not_shaped_like_the_graph(shape):
+    gine = irem.energy.GINE(width=16, key=jax.random.key(0))
+    with pytest.raises(ValueError, match=r"`y0` has shape"):
+        irem.solve(gine, np.ones((4, 4)), np.zeros(shape), step=STEP)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_numbers_that_are_not_finite(bad):
+    broken = X.copy()
+    broken[1, 2] = bad
+    with pytest.raises(ValueError, match=r"`x` must be finite, but 1 of its 12 numbers"):
+        irem.solve(BOWL, broken, X, step=STEP)
+    with pytest.raises(ValueError, match=r"`y0` must be finite, but 1 of its 12 numbers"):
+        irem.solve(BOWL, X, broken, step=STEP)
+
+
+def test_guesses_that_are_no_numbers():
+    with pytest.raises(ValueError, match=r"`y0` is not a rectangular array"):
+        irem.solve(BOWL, X, [[0.0] * 3] * 3 + [[0.0]], step=STEP)
+    with pytest.raises(ValueError, match=r"`y0` must hold numbers"):
+        irem.solve(BOWL, X, [["a"] * 3] * 4, step=STEP)
+
+
+def test_problems_of_the_wrong_shape(mlp):
+    with pytest.raises(ValueError, match=r"`x` has shape \(3, 2\); expected one problem"):
+        irem.solve(mlp, np.ones((3, 2)), key=jax.random.key(0), step=STEP)
