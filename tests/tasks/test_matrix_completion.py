@@ -104,3 +104,24 @@ def test_oracle_is_not_worse_than_soft_impute(estimated):
     soft = np.where(x != 0, x, filled)
     gains = (np.square(soft - y) - np.square(oracle - y)).mean(axis=(1, 2))
     assert gains.mean() >= -5 * gains.std() / 10
+
+
+def test_oracle_is_the_posterior_mean_of_a_small_matrix():
+    # One entry of four is missing. Prior draws weighted by their likelihood give its mean.
+    x = np.full((2, 2), 0.3, np.float32)
+    x[0, 0] = 0
+    u, v = np.random.default_rng(0).normal(0, 20**-0.5, (2, 400_000, 2, 10))
+    drawn = u @ np.swapaxes(v, 1, 2)
+    weights = np.exp(-0.5 * (np.square(drawn - x) * (x != 0)).sum(axis=(1, 2)) / 0.1**2)
+    weights /= weights.sum()
+    expected = weights @ drawn[:, 0, 0]
+    spread = np.sqrt(weights**2 @ (drawn[:, 0, 0] - expected) ** 2)
+    # The same problem in 16 disguises, each of which the sampler answers with other draws.
+    signs = [np.outer((1, s), (1, r)) for s in (1, -1) for r in (1, -1)]
+    shifts = [(i, j) for i in range(2) for j in range(2)]
+    disguised = np.stack([np.roll(sign * x, ij, axis=(0, 1)) for sign in signs for ij in shifts])
+    answers = np.asarray(jax.jit(MatrixCompletion(size=2).oracle)(disguised.astype(np.float32)))
+    found = np.array([answers[k][ij] for k, ij in enumerate(shifts * 4)])
+    # The missing corner is never flipped: signs leave the first row and column of `x` as they are.
+    assert abs(found.mean() - expected) <= 5 * np.hypot(spread, found.std() / 4)
+    assert spread < 0.1 * expected

@@ -52,7 +52,8 @@ def test_entries_have_the_declared_moments(drawn):
         # moment 1/5.
         assert_moments(diagonal, mean=40 / 3, variance=4 * 20 * (1 / 5 - 1 / 9))
         assert_moments(off_diagonal, mean=0, variance=4 * 20 / 9)
-        assert np.linalg.eigvalsh(x).min() > 0.99 * ridge
+        # Among 2,000 random matrices R one is singular in 32 bits: the ridge alone is left.
+        assert abs(np.linalg.eigvalsh(x).min() - ridge) < 1e-3
     else:
         assert_moments(diagonal, mean=0, variance=4 / 3)
         assert_moments(off_diagonal, mean=0, variance=2 / 3)

@@ -2,7 +2,7 @@
 
 import math
 import operator
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -21,6 +21,7 @@ _RUNNING = -1
 _ENTRIES = 2**18
 
 
+@runtime_checkable
 class Walkable(Protocol):
     """As much of an energy, or of a trained model, as a descent needs."""
 
@@ -126,12 +127,13 @@ def _first_guesses(
             "`solve` draws its first guesses: pass `key=jax.random.key(seed)` or `y0`."
         )
     one = jax.tree.map(lambda leaf: leaf[0], x)
-    return first_guess(jax.random.split(key, size), energy.answer_shape(one))
+    shape = energy.answer_shape(one)
+    return jax.vmap(lambda k: first_guess(k, shape))(jax.random.split(key, size))
 
 
-def first_guess(keys: PRNGKeyArray, shape: tuple[int, ...]) -> Float[Array, "..."]:
-    """One guess for each key, uniform in (-1, 1) as in both algorithms."""
-    return jax.vmap(lambda k: jax.random.uniform(k, shape, minval=-1.0, maxval=1.0))(keys)
+def first_guess(key: PRNGKeyArray, shape: tuple[int, ...]) -> Float[Array, "..."]:
+    """A guess, uniform in (-1, 1) as in both algorithms."""
+    return jax.random.uniform(key, shape, minval=-1.0, maxval=1.0)
 
 
 class _State(eqx.Module):

@@ -2,12 +2,13 @@
 
 import abc
 from collections.abc import Callable
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import equinox as eqx
 from jaxtyping import Array, Float, PyTree
 
 
+@runtime_checkable
 class TaskShapes(Protocol):
     """As much of a task as an energy needs to be built for it."""
 

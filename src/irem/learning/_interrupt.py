@@ -1,9 +1,10 @@
 """Ctrl-C that waits for a safe moment."""
 
+from __future__ import annotations
+
 import signal
 import threading
 from types import FrameType
-from typing import Self
 
 
 class Interrupt:
@@ -16,7 +17,7 @@ class Interrupt:
         self.asked = False
         self._previous: object = None
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> Interrupt:
         """Catch the signal."""
         if threading.current_thread() is threading.main_thread():
             self._previous = signal.signal(signal.SIGINT, self._handle)

@@ -31,7 +31,7 @@ class AbstractReplay(eqx.Module):
     """Where half of the starting candidates of an iteration come from."""
 
     @abc.abstractmethod
-    def init(self, fresh: PyTree[jax.ShapeDtypeStruct]) -> PyTree:
+    def init(self, fresh: PyTree) -> PyTree:
         """The state before the first iteration, for fresh candidates shaped like these."""
 
     @abc.abstractmethod
@@ -59,7 +59,7 @@ class Replay(AbstractReplay):
         """Refuse a buffer that holds nothing."""
         positive("capacity", self.capacity)
 
-    def init(self, fresh: PyTree[jax.ShapeDtypeStruct]) -> Buffer:
+    def init(self, fresh: PyTree) -> Buffer:
         """An empty buffer."""
         pushed = 2 * jax.tree.leaves(fresh)[0].shape[0]
         if self.capacity < pushed:
@@ -94,7 +94,7 @@ class Replay(AbstractReplay):
 class NoReplay(AbstractReplay):
     """Start every descent from noise."""
 
-    def init(self, fresh: PyTree[jax.ShapeDtypeStruct]) -> None:
+    def init(self, fresh: PyTree) -> None:
         """Nothing to remember."""
         del fresh
 

@@ -61,7 +61,7 @@ def iterate(recipe: Recipe, state: TrainState) -> tuple[TrainState, StepInfo]:
     (loss, ends), gradient = eqx.filter_value_and_grad(_batch_loss, has_aux=True)(
         state.method, starts, key_loss
     )
-    norm = optax.global_norm(gradient)
+    norm = optax.tree.norm(gradient)
     applied = jnp.isfinite(norm) & jnp.isfinite(loss)
     method, optimiser = _update(recipe, state, gradient, applied)
     finite = jnp.isfinite(ends).all(axis=tuple(range(1, ends.ndim)), keepdims=True)
@@ -103,7 +103,7 @@ def _fresh(recipe: Recipe, key: PRNGKeyArray) -> Candidates:
     key_problem, key_start = jax.random.split(key)
     keys = jax.random.split(key_problem, recipe.batch_size)
     problem = jax.vmap(lambda k: recipe.task.sample(k, recipe.task.training))(keys)
-    y0 = first_guess(key_start[None], problem.y.shape)[0]
+    y0 = first_guess(key_start, problem.y.shape)
     return Candidates(problem, y0)
 
 

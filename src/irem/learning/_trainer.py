@@ -10,7 +10,7 @@ import equinox as eqx
 import jax
 import numpy as np
 import optax
-from jaxtyping import PRNGKeyArray
+from jaxtyping import Array, Key
 
 from irem._checks import known, positive
 from irem._errors import DivergenceError, InputError
@@ -57,7 +57,7 @@ def train(
     clip_norm: float | None = None,
     replay: AbstractReplay = Replay(),  # noqa: B008
     precision: str = "default",
-    key: PRNGKeyArray,
+    key: Key[Array, "..."],
     out: str | Path | None = None,
     resume: bool = False,
     checkpoint_seconds: float = 30.0,
@@ -165,7 +165,9 @@ def _loop(
     return states, history
 
 
-def _stack(key: PRNGKeyArray, method: AbstractMethod) -> tuple[PRNGKeyArray, AbstractMethod]:
+def _stack(
+    key: Key[Array, "..."], method: AbstractMethod
+) -> tuple[Key[Array, " seeds"], AbstractMethod]:
     """Keys and methods with a leading seed axis."""
     if not (eqx.is_array(key) and is_key(key)):
         raise InputError("`key` must be a key of `jax.random.key(seed)`, or an array of such keys.")

@@ -1,8 +1,10 @@
 """What one sees of a training run: a progress bar and TensorBoard scalars."""
 
+from __future__ import annotations
+
 import time
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -45,7 +47,7 @@ class Watcher:
         self._seeds = seeds
         self._done, self._time = done, time.monotonic()
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> Watcher:
         """Start the bar."""
         self._bar.start()
         return self

@@ -49,7 +49,7 @@ class IREM(AbstractMethod):
     def predict(self, x: PyTree, num_steps: int, *, key: PRNGKeyArray) -> Trajectory:
         """The answer after every step of a descent that does not halt."""
         landscape = self.landscape(x)
-        start = look(landscape, first_guess(key[None], self.answer_shape(x))[0])
+        start = look(landscape, first_guess(key, self.answer_shape(x)))
 
         def body(point: Point, _: None) -> tuple[Point, tuple[Array, Array]]:
             point = self.step(landscape, point)

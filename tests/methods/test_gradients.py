@@ -1,0 +1,140 @@
+"""Both gradient rules against finite differences and an unrolled loop, in 64-bit."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import irem
+from irem._problem import Problem
+
+STEP_SIZE, NUM_STEPS = 0.7, 4
+
+
+@pytest.fixture
+def x64():
+    with jax.enable_x64(True):
+        yield
+
+
+def small_energy():
+    return irem.energy.MLP((3,), (2,), width=5, depth=2, key=jax.random.key(0))
+
+
+def problem_and_guess():
+    x = jnp.asarray([0.3, -0.8, 0.5])
+    return Problem(x, jnp.asarray([0.4, -0.2])), jnp.asarray([-0.6, 0.9])
+
+
+def flatten(energy):
+    arrays, rest = eqx.partition(energy, eqx.is_array)
+    flat, unravel = jax.flatten_util.ravel_pytree(arrays)
+    return flat, lambda vector: eqx.combine(unravel(vector), rest)
+
+
+def loss_of(gradient, num_steps=NUM_STEPS):
+    problem, y0 = problem_and_guess()
+
+    def loss(energy):
+        method = irem.IREM(energy, num_steps, STEP_SIZE, gradient)
+        return method.loss(problem, y0, key=jax.random.key(0))[0]
+
+    return loss
+
+
+def walk(energy, y, num_steps):
+    """The descent as a plain loop."""
+    problem, _ = problem_and_guess()
+    for _ in range(num_steps):
+        y = y - STEP_SIZE * jax.grad(lambda y: energy(problem.x, y))(y)
+    return y
+
+
+def central_differences(function, point, eps=1e-6):
+    """Error of second order in `eps`, about 1e-10 here; rounding adds 1e-16 / 1e-6."""
+    units = np.eye(point.size)
+    return np.array(
+        [(function(point + eps * u) - function(point - eps * u)) / 2 / eps for u in units]
+    )
+
+
+def gradient_of(gradient, energy):
+    flat, build = flatten(energy)
+    return np.asarray(jax.grad(lambda v: loss_of(gradient)(build(v)))(flat)), flat, build
+
+
+def test_full_unroll_matches_finite_differences_of_the_whole_descent(x64):
+    ours, flat, build = gradient_of(irem.FullUnroll(), small_energy())
+    loss = jax.jit(lambda v: loss_of(irem.FullUnroll())(build(v)))
+    np.testing.assert_allclose(ours, central_differences(loss, flat), atol=1e-8, rtol=1e-6)
+
+
+def test_last_step_matches_finite_differences_with_the_earlier_steps_frozen(x64):
+    energy = small_energy()
+    ours, flat, build = gradient_of(irem.LastStep(), energy)
+    problem, y0 = problem_and_guess()
+    before_last = walk(energy, y0, NUM_STEPS - 1)
+    loss = jax.jit(lambda v: jnp.sum((walk(build(v), before_last, 1) - problem.y) ** 2))
+    np.testing.assert_allclose(ours, central_differences(loss, flat), atol=1e-8, rtol=1e-6)
+
+
+def test_full_unroll_matches_the_gradient_of_a_plain_loop(x64):
+    energy = small_energy()
+    ours, flat, build = gradient_of(irem.FullUnroll(), energy)
+    problem, y0 = problem_and_guess()
+    reference = jax.grad(lambda v: jnp.sum((walk(build(v), y0, NUM_STEPS) - problem.y) ** 2))(flat)
+    np.testing.assert_allclose(ours, reference, rtol=1e-12, atol=1e-14)
+
+
+def test_the_two_rules_differ_in_gradient_but_not_in_value(x64):
+    energy = small_energy()
+    losses = [float(loss_of(rule)(energy)) for rule in (irem.LastStep(), irem.FullUnroll())]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-14)
+    last, full = (gradient_of(rule, energy)[0] for rule in (irem.LastStep(), irem.FullUnroll()))
+    assert np.abs(last - full).max() > 1e-3
+
+
+def test_one_step_has_nothing_to_truncate(x64):
+    energy = small_energy()
+    last, full = (
+        jax.grad(lambda e, rule=rule: loss_of(rule, num_steps=1)(e))(energy)
+        for rule in (irem.LastStep(), irem.FullUnroll())
+    )
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-13), last, full)
+
+
+def test_memory_of_the_last_step_does_not_grow_with_the_number_of_steps():
+    energy, (problem, y0) = small_energy(), problem_and_guess()
+    batch = jax.tree.map(lambda leaf: jnp.tile(leaf, (512, 1)), (problem, y0))
+
+    def temporary_bytes(rule, num_steps):
+        method = irem.IREM(energy, num_steps, STEP_SIZE, rule)
+
+        def loss(method):
+            return jax.vmap(lambda p, y: method.loss(p, y, key=jax.random.key(0))[0])(*batch).sum()
+
+        compiled = jax.jit(jax.grad(loss)).lower(method).compile()
+        return compiled.memory_analysis().temp_size_in_bytes
+
+    truncated = [temporary_bytes(irem.LastStep(), n) for n in (2, 16)]
+    unrolled = [temporary_bytes(irem.FullUnroll(), n) for n in (2, 16)]
+    assert truncated[1] < 1.5 * truncated[0]
+    assert unrolled[1] > 3 * unrolled[0]
+
+
+def test_predict_returns_the_first_guess_and_the_answer_after_every_step():
+    method = irem.IREM(small_energy(), NUM_STEPS, STEP_SIZE)
+    problem, _ = problem_and_guess()
+    path = method.predict(problem.x, 6, key=jax.random.key(3))
+    assert path.ys.shape == (7, 2)
+    for t in range(7):
+        expected = walk(method.energy, path.ys[0], t)
+        np.testing.assert_allclose(path.ys[t], expected, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(path.energies[t], method.energy(problem.x, expected), rtol=1e-5)
+
+
+@pytest.mark.parametrize("setting", [{"num_steps": 0}, {"step_size": -1.0}])
+def test_a_descent_that_goes_nowhere_is_refused(setting):
+    with pytest.raises(ValueError, match="must be greater than 0"):
+        irem.IREM(small_energy(), **setting)
