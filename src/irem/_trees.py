@@ -1,7 +1,7 @@
 """PyTrees that hold more than arrays."""
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import equinox as eqx
 import jax
@@ -15,6 +15,6 @@ def map_arrays(function: Callable[[Array], Array], tree: Tree) -> Tree:
     return jax.tree.map(lambda leaf: function(leaf) if eqx.is_array(leaf) else leaf, tree)
 
 
-def is_key(leaf: Array | jax.ShapeDtypeStruct) -> bool:
+def is_key(leaf: Any) -> bool:
     """Whether an array holds random keys."""
     return jax.numpy.issubdtype(leaf.dtype, jax.dtypes.prng_key)

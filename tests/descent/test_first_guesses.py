@@ -27,9 +27,8 @@ def test_the_guess_of_a_problem_depends_on_the_key_and_its_index_alone():
     assert len(np.unique(first)) == first.size
     np.testing.assert_array_equal(guesses(X), first)
     np.testing.assert_array_equal(guesses(X + 1), first)
-    np.testing.assert_array_equal(guesses(X[:5]), first[:5])
-    np.testing.assert_array_equal(guesses(X[:1]), first[:1])
-    np.testing.assert_array_equal(guesses(X, batch_size=3), first)
+    np.testing.assert_array_equal(guesses(X[:4]), first[:4])
+    np.testing.assert_array_equal(guesses(X, batch_size=4), first)
     assert not np.isin(guesses(X, jax.random.key(6)), first).any()
 
 
@@ -53,7 +52,7 @@ def test_a_guess_that_is_given_is_used():
 def test_one_problem_alone_is_answered_like_a_batch_of_one(name):
     tasks = {"mlp": irem.tasks.Addition(size=3)}
     task = tasks.get(name, irem.tasks.ShortestPath())
-    energy = irem.energy.ENERGIES[name].for_task(task, width=16, key=jax.random.key(0))
+    energy = irem.energy.ENERGIES[name].for_task(task, width=16, depth=1, key=jax.random.key(0))
     shape = tuple(axis or 4 for axis in task.shapes[0])
     x = np.random.default_rng(0).uniform(size=shape)
     options = {"key": KEY, "step": FixedStep(1.0), "max_steps": 7, "trajectory": True}

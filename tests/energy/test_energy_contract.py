@@ -33,7 +33,7 @@ def build(name):
         return from_function(Valley(weight), answer_shape=(4,)), (3,), (4,)
     for task in TASKS:
         try:
-            energy = ENERGIES[name].for_task(task, width=16, key=KEY)
+            energy = ENERGIES[name].for_task(task, width=16, depth=2, key=KEY)
         except irem.InputError:
             continue
         x_shape, y_shape = (tuple(s or 5 for s in shape) for shape in task.shapes)
@@ -201,7 +201,7 @@ def test_settings_build_an_energy_of_the_same_size(name):
 
 def accepts(name, task):
     try:
-        ENERGIES[name].for_task(task, width=16, key=KEY)
+        ENERGIES[name].for_task(task, width=16, depth=2, key=KEY)
     except irem.InputError:
         return False
     return True

@@ -15,9 +15,9 @@ from irem.energy import GINE
 WIDTH = 16
 
 
-@pytest.fixture(scope="module")
-def energy():
-    return GINE(width=WIDTH, depth=3, key=jax.random.key(0))
+@pytest.fixture(scope="module", params=["sum", "mean"])
+def energy(request):
+    return GINE(width=WIDTH, depth=2, aggregate=request.param, key=jax.random.key(0))
 
 
 def draw(nodes, seed=0, dtype=np.float32):
@@ -36,7 +36,7 @@ def affine(layer, z):
 
 def read_out(energy, hidden):
     """From the features of the real nodes to the energy."""
-    return affine(energy.readout, hidden.max(axis=0))[0]
+    return affine(energy.readout, swish(affine(energy.hidden, hidden.max(axis=0))))[0]
 
 
 def reference(energy, x, y):
@@ -55,6 +55,8 @@ def reference(energy, x, y):
         ]
         received = np.zeros_like(hidden)
         np.add.at(received, targets, messages)
+        if energy.aggregate == "mean":
+            received /= nodes
         hidden = np.stack([affine(node_map, h) for h in hidden + received])
     return read_out(energy, hidden)
 
@@ -125,7 +127,8 @@ def test_any_number_of_nodes_is_taken(value_and_gradient, nodes):
 def test_a_matrix_is_a_graph_whose_nodes_are_all_real(energy):
     x, y = draw(4)
     compiled = eqx.filter_jit(energy)
-    assert float(compiled(x, y)) == float(compiled(Graph(jnp.asarray(x), jnp.ones(4, bool)), y))
+    graph = Graph(jnp.asarray(x), jnp.ones(4, bool))
+    assert float(compiled(x, y)) == pytest.approx(float(compiled(graph, y)), rel=1e-5)
 
 
 def test_no_product_with_every_pair_is_left_in_the_loop(energy):
@@ -166,6 +169,11 @@ def test_graphs_are_taken_alone_and_stacked(energy):
         assert was_alone == alone
         assert batch.edges.shape == (1 if alone else 3, 4, 4)
     np.testing.assert_array_equal(batch.nodes, nodes)
+
+
+def test_an_unknown_aggregate_is_refused():
+    with pytest.raises(ValueError, match=r"Unknown aggregate 'max'; known are sum, mean"):
+        GINE(width=WIDTH, aggregate="max", key=jax.random.key(0))
 
 
 def test_odd_width_is_refused():

@@ -8,12 +8,14 @@ from scipy import stats
 from irem.tasks import Addition
 
 COUNT = 2000
+# A generator that compiles fast: no fact tested here depends on which one draws.
+KEY = jax.random.key(21, impl="unsafe_rbg")
 
 
 @pytest.fixture(scope="module", params=[("same", 1.0), ("harder", 2.5)], ids=["same", "harder"])
 def drawn(request):
     difficulty, half_width = request.param
-    problem = Addition().batch(jax.random.key(21), COUNT, difficulty)
+    problem = Addition().batch(KEY, COUNT, difficulty)
     return np.asarray(problem.x, np.float64), np.asarray(problem.y, np.float64), half_width
 
 
@@ -40,6 +42,6 @@ def test_the_two_vectors_are_independent(drawn):
 
 
 def test_size_sets_the_length_of_the_vectors():
-    problem = Addition(size=3).batch(jax.random.key(0, impl="unsafe_rbg"), 5)
+    problem = Addition(size=3).batch(KEY, 5)
     assert problem.x.shape == (5, 2, 3)
     np.testing.assert_array_equal(problem.y, problem.x[:, 0] + problem.x[:, 1])

@@ -12,11 +12,8 @@ from irem.tasks import ConnectedComponents
 
 TASK = ConnectedComponents()
 COUNT = 2000
-
-
-def key_for(difficulty):
-    """A key; for sizes that no other test shares, of a generator that compiles fast."""
-    return jax.random.key(51, impl="unsafe_rbg" if isinstance(difficulty, int) else None)
+# A generator that compiles fast: no fact tested here depends on which one draws.
+KEY = jax.random.key(51, impl="unsafe_rbg")
 
 
 def same_component(edges):
@@ -29,14 +26,14 @@ def same_component(edges):
     ("difficulty", "count"), [(1, 20), (2, 300), (7, 300), ("same", COUNT), ("harder", COUNT)]
 )
 def test_answer_is_scipys(difficulty, count):
-    problem = TASK.batch(key_for(difficulty), count, difficulty)
+    problem = TASK.batch(KEY, count, difficulty)
     expected = np.stack([same_component(edges) for edges in np.asarray(problem.x.edges)])
     np.testing.assert_array_equal(problem.y, expected)
 
 
 def test_answer_is_scipys_on_graphs_with_long_paths():
     # At 30 nodes most graphs are one component; on a path of shuffled nodes every edge counts.
-    problem = TASK.batch(key_for(30), 200, 30)
+    problem = TASK.batch(KEY, 200, 30)
     drawn = np.asarray(problem.x.edges)
     expected = np.stack([same_component(edges) for edges in drawn])
     np.testing.assert_array_equal(problem.y, expected)
@@ -54,7 +51,7 @@ def test_answer_is_scipys_on_graphs_with_long_paths():
 
 
 def test_answer_is_scipys_on_the_real_nodes_of_padded_graphs():
-    problem = TASK.batch(jax.random.key(41), COUNT, "train")
+    problem = TASK.batch(KEY, COUNT, "train")
     sizes = np.asarray(problem.x.nodes).sum(axis=1)
     for edges, y, size in zip(
         np.asarray(problem.x.edges), np.asarray(problem.y), sizes, strict=True
@@ -63,7 +60,7 @@ def test_answer_is_scipys_on_the_real_nodes_of_padded_graphs():
 
 
 def test_answer_is_that_of_networkx():
-    problem = TASK.batch(jax.random.key(51), COUNT, "harder")
+    problem = TASK.batch(KEY, COUNT, "harder")
     for edges, y in itertools.islice(
         zip(np.asarray(problem.x.edges), np.asarray(problem.y), strict=True), 30
     ):
@@ -75,7 +72,7 @@ def test_answer_is_that_of_networkx():
 
 @pytest.mark.parametrize("difficulty", ["same", "harder"])
 def test_one_ordered_pair_in_twenty_is_an_edge(difficulty):
-    edges = np.asarray(TASK.batch(jax.random.key(51), COUNT, difficulty).x.edges)
+    edges = np.asarray(TASK.batch(KEY, COUNT, difficulty).x.edges)
     assert set(np.unique(edges)) == {0, 1}
     diagonal = np.diagonal(edges, axis1=1, axis2=2)
     for entries in (edges, diagonal):  # Self-pairs are drawn like all others.
@@ -87,6 +84,6 @@ def test_one_ordered_pair_in_twenty_is_an_edge(difficulty):
 
 
 def test_trivial_answer_is_edges_read_both_ways_and_the_diagonal():
-    edges = np.asarray(TASK.batch(jax.random.key(51), COUNT).x.edges)
+    edges = np.asarray(TASK.batch(KEY, COUNT).x.edges)
     expected = (edges + np.swapaxes(edges, 1, 2) + np.eye(10)) > 0
     np.testing.assert_array_equal(TASK.trivial(edges), expected)

@@ -7,6 +7,8 @@ import pytest
 from irem.tasks import MatrixCompletion
 
 COUNT = 2000
+# A generator that compiles fast: no fact tested here depends on which one draws.
+KEY = jax.random.key(81, impl="unsafe_rbg")
 # Standard deviation of the entries of both factors, rank 10 and noise 0.1 (Appendix C).
 CASES = [
     ("released", "same", 20**-0.5),
@@ -19,9 +21,7 @@ CASES = [
 @pytest.fixture(scope="module", params=CASES, ids=lambda case: "-".join(case[:2]))
 def drawn(request):
     variant, difficulty, factor = request.param
-    # A generator that compiles fast serves where the key does not matter.
-    key = jax.random.key(81, impl="unsafe_rbg" if variant == "paper" else None)
-    problem = MatrixCompletion(variant).batch(key, COUNT, difficulty)
+    problem = MatrixCompletion(variant=variant).batch(KEY, COUNT, difficulty)
     return np.asarray(problem.x, np.float64), np.asarray(problem.y, np.float64), factor
 
 
@@ -64,7 +64,7 @@ def test_trivial_answer_is_what_is_given():
 @pytest.fixture(scope="module")
 def estimated():
     task = MatrixCompletion()
-    problem = jax.tree.map(lambda leaf: leaf[:100], task.batch(jax.random.key(81), COUNT))
+    problem = jax.tree.map(lambda leaf: leaf[:100], task.batch(KEY, COUNT))
     oracle = jax.jit(task.oracle)(problem.x)
     return tuple(np.asarray(part, np.float64) for part in (problem.x, problem.y, oracle))
 

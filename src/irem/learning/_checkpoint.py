@@ -1,7 +1,7 @@
 """A PyTree of arrays in one safetensors file."""
 
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import equinox as eqx
 import jax
@@ -48,16 +48,16 @@ def _is_arraylike(leaf: object) -> bool:
     return eqx.is_array(leaf) or isinstance(leaf, jax.ShapeDtypeStruct)
 
 
-def _named(tree: PyTree) -> list[tuple[str, jax.Array]]:
+def _named(tree: PyTree) -> list[tuple[str, jax.Array | np.ndarray]]:
     leaves = jax.tree_util.tree_leaves_with_path(eqx.filter(tree, eqx.is_array))
     return [(jax.tree_util.keystr(keys), leaf) for keys, leaf in leaves]
 
 
-def _to_numpy(leaf: jax.Array) -> np.ndarray:
+def _to_numpy(leaf: jax.Array | np.ndarray) -> np.ndarray:
     return np.asarray(jax.random.key_data(leaf) if is_key(leaf) else leaf)
 
 
-def _read(file: safetensors.safe_open, name: str, like: jax.ShapeDtypeStruct) -> jax.Array:
+def _read(file: safetensors.safe_open, name: str, like: Any) -> jax.Array:
     array = jax.numpy.asarray(file.get_tensor(name))
     array = jax.random.wrap_key_data(array) if is_key(like) else array
     if array.shape != like.shape or array.dtype != like.dtype:

@@ -11,6 +11,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import numpy as np
+from jaxtyping import PRNGKeyArray
 
 from irem import tasks
 from irem._errors import InputError
@@ -94,8 +95,7 @@ def load(path: str | Path, like: AbstractMethod | None = None) -> Run:
 
     Arguments:
         path: A folder that `irem.train(..., out=path)` or `irem train --out` made.
-        like: For runs with an energy of one's own: a method of the same form, as it was given to
-            `irem.train`.
+        like: For runs with an energy of one's own: one method of the same form.
     """
     path = Path(path)
     settings = read_settings(path)
@@ -107,7 +107,7 @@ def load(path: str | Path, like: AbstractMethod | None = None) -> Run:
     try:
         task = tasks.get(settings["task"]["name"], **settings["task"]["settings"])
         seeds = len(settings["keys"])
-        methods = like if like is not None else _skeleton(task, settings["method"], seeds)
+        methods = _skeleton(task, settings["method"], seeds, like)
     except (KeyError, TypeError) as error:
         raise InputError(f"'{path / SETTINGS}' is damaged: it lacks or spoils {error}.") from error
     stacked = load_arrays(path / CHECKPOINT, methods, prefix="['state'].method")
@@ -161,9 +161,15 @@ def unstack(methods: AbstractMethod, seeds: int) -> tuple[AbstractMethod, ...]:
     return tuple(map_arrays(operator.itemgetter(i), methods) for i in range(seeds))
 
 
-def _skeleton(task: AbstractTask, settings: dict[str, Any], seeds: int) -> AbstractMethod:
+def _skeleton(
+    task: AbstractTask, settings: dict[str, Any], seeds: int, like: AbstractMethod | None
+) -> AbstractMethod:
     """A stack of methods whose arrays are mere shapes."""
+
+    def build(key: PRNGKeyArray) -> AbstractMethod:
+        return build_method(task, settings, key=key) if like is None else like
+
     keys = jax.random.split(jax.random.key(0), seeds)
-    return eqx.filter_eval_shape(
-        eqx.filter_vmap(lambda key: build_method(task, settings, key=key)), keys
-    )
+    # Every output gets the seed axis, also one that does not depend on the key.
+    stacked = eqx.filter_vmap(build, out_axes=eqx.if_array(0))
+    return eqx.filter_eval_shape(stacked, keys)

@@ -57,7 +57,7 @@ def train(
     clip_norm: float | None = None,
     replay: AbstractReplay = Replay(),  # noqa: B008
     precision: str = "default",
-    key: Key[Array, "..."],
+    key: Array,
     out: str | Path | None = None,
     resume: bool = False,
     checkpoint_seconds: float = 30.0,
@@ -165,9 +165,7 @@ def _loop(
     return states, history
 
 
-def _stack(
-    key: Key[Array, "..."], method: AbstractMethod
-) -> tuple[Key[Array, " seeds"], AbstractMethod]:
+def _stack(key: Array, method: AbstractMethod) -> tuple[Key[Array, " seeds"], AbstractMethod]:
     """Keys and methods with a leading seed axis."""
     if not (eqx.is_array(key) and is_key(key)):
         raise InputError("`key` must be a key of `jax.random.key(seed)`, or an array of such keys.")
@@ -217,18 +215,17 @@ def _open_folder(
         )
     if (folder / SETTINGS).exists():
         _check_same(folder, read_settings(folder), settings)
-    write_settings(folder, settings)
-    if not (folder / CHECKPOINT).exists():
-        return states, history
-    saved = load_arrays(folder / CHECKPOINT, {"state": states})
-    history = load_history(folder, states.iteration.shape[0])
-    done = int(saved["state"].iteration[0])
+    if (folder / CHECKPOINT).exists():
+        states = load_arrays(folder / CHECKPOINT, {"state": states})["state"]
+        history = load_history(folder, states.iteration.shape[0])
+    done = int(states.iteration[0])
     if done > settings["iterations"]:
         raise InputError(
             f"The run in '{folder}' has done {done} iterations already, more than the "
             f"{settings['iterations']} asked for."
         )
-    return saved["state"], history
+    write_settings(folder, settings)
+    return states, history
 
 
 def _check_same(folder: Path, old: dict[str, Any], new: dict[str, Any]) -> None:

@@ -1,0 +1,270 @@
+"""A run as a folder: what it keeps, how it resumes, what it refuses."""
+
+import json
+import os
+import signal
+import struct
+import threading
+
+import equinox as eqx
+import jax
+import numpy as np
+import pytest
+from tensorboardX.proto.event_pb2 import Event
+
+import irem
+from irem.learning import _trainer
+
+TASK = irem.tasks.get("addition", size=4)
+KEY = jax.random.key(1)
+
+
+def method(key=None, **settings):
+    key = jax.random.key(0) if key is None else key
+    return irem.IREM(irem.energy.MLP.for_task(TASK, width=8, key=key), **settings)
+
+
+def train(out=None, iterations=300, model=None, **settings):
+    model = method() if model is None else model
+    options = {"batch_size": 4, "replay": irem.Replay(50), "key": KEY, **settings}
+    return irem.train(TASK, model, iterations=iterations, out=out, **options)
+
+
+def bits(run):
+    return [
+        np.asarray(leaf).tobytes() for leaf in jax.tree.leaves(eqx.filter(run.models, eqx.is_array))
+    ]
+
+
+def scalars(folder):
+    """Every (tag, step, value) of the TensorBoard files of a folder."""
+    found = []
+    for path in sorted(folder.glob("events.*")):
+        data, at = path.read_bytes(), 0
+        while at < len(data):
+            (length,) = struct.unpack_from("<Q", data, at)
+            event = Event.FromString(data[at + 12 : at + 12 + length])
+            found += [(v.tag, event.step, v.simple_value) for v in event.summary.value]
+            at += 16 + length
+    return found
+
+
+@pytest.fixture(scope="module")
+def straight(tmp_path_factory):
+    """A run that nothing disturbed."""
+    return train(tmp_path_factory.mktemp("runs") / "straight")
+
+
+def test_a_run_can_be_loaded_again(straight):
+    loaded = irem.load(straight.path)
+    assert bits(loaded) == bits(straight)
+    assert loaded.iteration == 300
+    assert loaded.task == TASK
+    np.testing.assert_array_equal(loaded.history.loss, straight.history.loss)
+    assert loaded.model.step_size == 100.0
+
+
+def test_training_lowers_the_loss(straight):
+    assert straight.history.loss[-1, 0] < 0.5 * straight.history.loss[0, 0]
+
+
+def test_scalars_are_written_for_tensorboard(straight):
+    written = {(tag, step): value for tag, step, value in scalars(straight.path)}
+    for row, step in enumerate((100, 200, 300)):
+        assert written["loss", step] == pytest.approx(straight.history.loss[row, 0], rel=1e-6)
+        assert written["skipped_updates", step] == 0
+        assert written["iterations_per_second", step] > 0
+
+
+def test_an_extended_run_is_bit_identical_to_one_that_ran_through(straight, tmp_path):
+    train(tmp_path / "run", iterations=150)
+    run = train(tmp_path / "run", resume=True)
+    assert bits(run) == bits(straight)
+
+
+def test_ctrl_c_keeps_the_state_and_the_resumed_run_is_bit_identical(
+    straight, tmp_path, monkeypatch
+):
+    chunks = []
+
+    def interrupted_chunk(*args):
+        chunks.append(None)
+        if len(chunks) == 2:
+            threading.Timer(0.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+        return run_chunk(*args)
+
+    run_chunk = _trainer.run_chunk
+    monkeypatch.setattr(_trainer, "run_chunk", interrupted_chunk)
+    with pytest.raises(KeyboardInterrupt):
+        train(tmp_path / "run", iterations=100_000)
+    done = irem.load(tmp_path / "run").iteration
+    assert 0 < done < 100_000
+    monkeypatch.undo()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    resumed = train(tmp_path / "run", iterations=max(done, 300), resume=True)
+    if resumed.iteration == 300:
+        assert bits(resumed) == bits(straight)
+
+
+def test_a_run_killed_before_its_first_checkpoint_starts_again(straight, tmp_path):
+    train(tmp_path / "run", iterations=100)
+    (tmp_path / "run" / "checkpoint.safetensors").unlink()
+    (tmp_path / "run" / ".checkpoint.safetensors.1.unfinished").write_bytes(b"half")
+    with pytest.raises(ValueError, match="before its first checkpoint"):
+        irem.load(tmp_path / "run")
+    assert bits(train(tmp_path / "run", resume=True)) == bits(straight)
+    assert not list((tmp_path / "run").glob(".*"))
+
+
+def test_several_seeds_are_kept_together(tmp_path, straight):
+    keys = jax.random.split(jax.random.key(3), 2)
+    models = eqx.filter_vmap(method)(keys)
+    run = train(tmp_path / "run", iterations=100, model=models, key=keys)
+    loaded = irem.load(tmp_path / "run")
+    assert bits(loaded) == bits(run)
+    assert len(set(bits(run))) == len(bits(run))
+    with pytest.raises(ValueError, match="choose one with"):
+        _ = loaded.model
+
+
+def test_an_energy_of_ones_own_is_loaded_with_like(tmp_path):
+    class Own(irem.energy.AbstractEnergy):
+        inner: irem.energy.MLP
+
+        def landscape(self, x):
+            return self.inner.landscape(x)
+
+        def answer_shape(self, x):
+            return self.inner.answer_shape(x)
+
+        def as_batch(self, x):
+            return self.inner.as_batch(x)
+
+    own = irem.IREM(Own(method().energy))
+    run = train(tmp_path / "run", iterations=100, model=own)
+    with pytest.raises(ValueError, match="Unknown energy"):
+        irem.load(tmp_path / "run")
+    assert bits(irem.load(tmp_path / "run", like=own)) == bits(run)
+
+
+def test_a_run_that_keeps_diverging_stops_and_keeps_its_last_good_state(tmp_path):
+    with pytest.raises(irem.DivergenceError, match=r"Training diverged.*smaller learning rate"):
+        train(tmp_path / "run", model=method(step_size=1e38))
+    kept = irem.load(tmp_path / "run")
+    assert all(
+        np.isfinite(leaf).all() for leaf in jax.tree.leaves(eqx.filter(kept.model, eqx.is_array))
+    )
+    assert kept.history.skipped.sum() == 100
+
+
+def test_a_good_checkpoint_is_not_replaced_by_a_diverged_one(tmp_path, monkeypatch):
+    train(tmp_path / "run", iterations=100)
+    good = (tmp_path / "run" / "checkpoint.safetensors").read_bytes()
+    run_chunk = _trainer.run_chunk
+
+    def diverge(recipe, states, length):
+        first_bias = lambda s: s.method.energy.layers[0].bias  # noqa: E731
+        states = eqx.tree_at(first_bias, states, replace_fn=lambda b: b * np.nan)
+        return run_chunk(recipe, states, length)
+
+    monkeypatch.setattr(_trainer, "run_chunk", diverge)
+    with pytest.raises(irem.DivergenceError, match="last good state is kept"):
+        train(tmp_path / "run", iterations=300, resume=True)
+    assert (tmp_path / "run" / "checkpoint.safetensors").read_bytes() == good
+
+
+def test_cosine_decay_and_clipping_change_the_updates(straight):
+    assert bits(train(decay="cosine")) != bits(straight)
+    assert bits(train(clip_norm=1e-3)) != bits(straight)
+    assert bits(train(replay=irem.NoReplay())) != bits(straight)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"iterations": 0}, "`iterations` must be greater than 0, got 0"),
+        ({"batch_size": -3}, "`batch_size` must be greater than 0"),
+        ({"learning_rate": float("nan")}, "`learning_rate` must be greater than 0"),
+        ({"decay": "cosin"}, "Did you mean 'cosine'"),
+        ({"precision": "half"}, "known are default, float32"),
+        ({"clip_norm": 0.0}, "`clip_norm` must be greater than 0"),
+        ({"replay": irem.Replay(7)}, "raise its capacity"),
+        ({"key": jax.random.PRNGKey(0)}, "must be a key of `jax.random.key"),
+        ({"key": jax.random.split(KEY, 3)}, "asks for 3 models"),
+    ],
+)
+def test_bad_settings_are_refused_before_anything_is_written(settings, message, tmp_path):
+    with pytest.raises(ValueError, match=message):
+        train(tmp_path / "run", **settings)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_folder_that_holds_something_else_is_refused(tmp_path, straight):
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(ValueError, match="exists and is not a run"):
+        train(tmp_path, resume=True)
+    with pytest.raises(ValueError, match="is a file"):
+        train(tmp_path / "notes.txt")
+    with pytest.raises(ValueError, match="already holds a run"):
+        train(straight.path)
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_a_run_is_not_resumed_with_other_settings(straight):
+    before = (straight.path / "run.json").read_text()
+    with pytest.raises(ValueError, match="batch_size was 4, now 5"):
+        train(straight.path, resume=True, batch_size=5)
+    with pytest.raises(ValueError, match="has done 300 iterations already"):
+        train(straight.path, resume=True, iterations=200)
+    assert (straight.path / "run.json").read_text() == before
+
+
+def damaged(path, straight, change):
+    path.mkdir()
+    for name in ("run.json", "checkpoint.safetensors"):
+        (path / name).write_bytes((straight.path / name).read_bytes())
+    change(path)
+    return path
+
+
+def truncate(path):
+    whole = (path / "checkpoint.safetensors").read_bytes()
+    (path / "checkpoint.safetensors").write_bytes(whole[: len(whole) // 2])
+
+
+def edit(**changes):
+    def change(path):
+        settings = json.loads((path / "run.json").read_text())
+        (path / "run.json").write_text(json.dumps({**settings, **changes}))
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (truncate, "is truncated or damaged"),
+        (
+            lambda path: (path / "checkpoint.safetensors").write_bytes(b""),
+            "is truncated or damaged",
+        ),
+        (lambda path: (path / "run.json").write_text('{"format": 1'), "is truncated or damaged"),
+        (lambda path: (path / "run.json").write_text("[]"), "is truncated or damaged"),
+        (lambda path: (path / "run.json").unlink(), "is not a run"),
+        (edit(format=2), "install a newer irem"),
+        (edit(task={"name": "subtraction", "settings": {}}), "Unknown task 'subtraction'"),
+        (edit(method={}), "is damaged"),
+        (edit(task={"name": "addition", "settings": {"size": 5}}), "was not written for this run"),
+    ],
+)
+def test_a_damaged_run_is_refused_with_one_sentence(change, message, straight, tmp_path):
+    path = damaged(tmp_path / "run", straight, change)
+    with pytest.raises(ValueError, match=message):
+        irem.load(path)
+
+
+def test_a_folder_that_is_empty_or_missing_is_no_run(tmp_path):
+    with pytest.raises(ValueError, match="is not a run"):
+        irem.load(tmp_path)
+    with pytest.raises(ValueError, match="There is no run at"):
+        irem.load(tmp_path / "nowhere")
