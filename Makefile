@@ -27,7 +27,7 @@ unit: install
 	$(BIN)/pytest
 
 docs: install
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 # Pin the newest versions that the ranges in pyproject.toml allow.
 lock: install

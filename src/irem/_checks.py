@@ -40,7 +40,9 @@ def numeric(name: str, value: object) -> Array:
         raise InputError(f"`{name}` is not a rectangular array: {error}.") from error
     if array.dtype.kind not in "fiub" and not jax.numpy.issubdtype(array.dtype, np.floating):
         raise InputError(f"`{name}` must hold numbers, got an array of {array.dtype}.")
-    array = array.astype(jax.dtypes.canonicalize_dtype(np.result_type(array.dtype, np.float32)))
+    dtype = jax.dtypes.canonicalize_dtype(np.result_type(array.dtype, np.float32))
+    with np.errstate(over="ignore"):  # what overflows becomes infinite, and is refused as such
+        array = array.astype(dtype)
     if not np.isfinite(array).all():
         bad = int(np.size(array) - np.isfinite(array).sum())
         raise InputError(

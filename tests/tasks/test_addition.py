@@ -42,6 +42,6 @@ def test_the_two_vectors_are_independent(drawn):
 
 
 def test_size_sets_the_length_of_the_vectors():
-    problem = Addition(size=3).batch(KEY, 5)
+    problem = jax.device_get(Addition(size=3).batch(KEY, 5))
     assert problem.x.shape == (5, 2, 3)
     np.testing.assert_array_equal(problem.y, problem.x[:, 0] + problem.x[:, 1])

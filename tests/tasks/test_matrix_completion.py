@@ -64,7 +64,7 @@ def test_trivial_answer_is_what_is_given():
 @pytest.fixture(scope="module")
 def estimated():
     task = MatrixCompletion()
-    problem = jax.tree.map(lambda leaf: leaf[:100], task.batch(KEY, COUNT))
+    problem = jax.tree.map(lambda leaf: leaf[:100], jax.device_get(task.batch(KEY, COUNT)))
     oracle = jax.jit(task.oracle)(problem.x)
     return tuple(np.asarray(part, np.float64) for part in (problem.x, problem.y, oracle))
 

@@ -33,7 +33,10 @@ def read(path: Path) -> np.ndarray:
         raise InputError(f"There is no file '{path}'.")
     try:
         if path.suffix == ".csv":
-            return np.loadtxt(path, delimiter=",", ndmin=1)
+            lines = path.read_text().splitlines()
+            if not any(lines):
+                raise ValueError("it is empty")
+            return np.loadtxt(lines, delimiter=",", ndmin=1)
         loaded = np.load(path, allow_pickle=False)
         return loaded if path.suffix == ".npy" else _only(loaded, path)
     except (ValueError, EOFError, zipfile.BadZipFile) as error:

@@ -1,7 +1,6 @@
 """What several commands share."""
 
 import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,15 +17,6 @@ RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder made by `
 DifficultyName = Annotated[
     str, typer.Option(help="same, harder or, for graphs, a number of nodes.")
 ]
-
-
-def start_jax() -> None:
-    """Import JAX with a cache of compiled programs, which makes every later start faster."""
-    import jax
-
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    jax.config.update("jax_compilation_cache_dir", str(Path(home) / "irem"))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
 
 
 def parse_difficulty(text: str) -> str | int:

@@ -13,7 +13,6 @@ from irem.cli._common import (
     about,
     fresh_key,
     print_json,
-    start_jax,
 )
 
 NAME = "compose"
@@ -30,7 +29,6 @@ def command(
     json: Json = False,
 ) -> None:
     """Nest a learned addition."""
-    start_jax()
     import numpy as np
 
     import irem

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from irem.cli._common import Json, print_json, start_jax
+from irem.cli._common import Json, print_json
 
 NAME = "demo"
 HELP = "Learn to add on this machine in about two minutes, and write a page to look at."
@@ -20,14 +20,15 @@ def command(
     json: Json = False,
 ) -> None:
     """Train, evaluate, and write a page."""
-    start_jax()
     from irem._files import write_whole
     from irem.experiments import demo
-    from irem.report import demo_figures, demo_page
+    from irem.report import demo_figures, demo_page, png
 
     typer.echo(f"Learning to add two vectors of {size} entries by energy minimisation.", err=True)
     result = demo(out, iterations=iterations, size=size, seed=seed)
     drawn = demo_figures(result)
+    for name, figure in drawn.items():
+        write_whole(out / f"{name}.png", png(figure))
     page = out / "index.html"
     write_whole(page, demo_page(result, drawn).encode())
     if json:

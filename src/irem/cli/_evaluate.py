@@ -13,7 +13,6 @@ from irem.cli._common import (
     fresh_key,
     parse_difficulty,
     print_json,
-    start_jax,
 )
 
 NAME = "evaluate"
@@ -30,7 +29,6 @@ def command(
     json: Json = False,
 ) -> None:
     """Measure the error of a run."""
-    start_jax()
     import irem
 
     loaded = irem.load(run)

@@ -21,12 +21,13 @@ for command in (_demo, _tasks, _train, _evaluate, _solve, _compose):
     app.command(name=command.NAME, help=command.HELP, epilog=command.EXAMPLE)(command.command)
 
 
-def _version(asked: bool) -> None:
+def _version(asked: bool) -> bool:
     if asked:
         from irem._version import __version__
 
         typer.echo(f"irem {__version__}")
         raise typer.Exit
+    return asked
 
 
 @app.callback()

@@ -13,7 +13,6 @@ from irem.cli._common import (
     about,
     fresh_key,
     print_json,
-    start_jax,
 )
 
 NAME = "solve"
@@ -31,7 +30,6 @@ def command(
     json: Json = False,
 ) -> None:
     """Answer problems."""
-    start_jax()
     import jax
     import numpy as np
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from irem.cli._common import Json, print_json, start_jax
+from irem.cli._common import Json, print_json
 
 NAME = "train"
 HELP = "Train a method on a task and keep the run in a folder."
@@ -63,7 +63,6 @@ def command(
     json: Json = False,
 ) -> None:
     """Train a method on a task."""
-    start_jax()
     import equinox as eqx
     import jax
     import numpy as np

@@ -97,6 +97,8 @@ def train(
     positive("iterations", iterations)
     positive("batch_size", batch_size)
     positive("learning_rate", learning_rate)
+    if not checkpoint_seconds >= 0:
+        raise InputError(f"`checkpoint_seconds` must be 0 or more, got {checkpoint_seconds}.")
     known("decay", decay, DECAYS)
     known("precision", precision, PRECISIONS)
     keys, methods = _stack(key, method)

@@ -65,11 +65,16 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], best: int | None
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def figure(drawing: Figure, caption: str) -> str:
-    """A figure inside the page itself, with a caption that also serves those who cannot see it."""
+def png(drawing: Figure) -> bytes:
+    """A figure as a PNG file."""
     buffer = io.BytesIO()
     drawing.savefig(buffer, format="png", dpi=160)
-    data = base64.b64encode(buffer.getvalue()).decode()
+    return buffer.getvalue()
+
+
+def figure(drawing: Figure, caption: str) -> str:
+    """A figure inside the page itself, with a caption that also serves those who cannot see it."""
+    data = base64.b64encode(png(drawing)).decode()
     return (
         f'<figure><img alt="{html.escape(caption, quote=True)}" src="data:image/png;base64,{data}">'
         f"<figcaption>{text(caption)}</figcaption></figure>"

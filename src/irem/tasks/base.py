@@ -4,6 +4,7 @@ import abc
 import dataclasses
 import functools
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import jax
@@ -35,8 +36,12 @@ class AbstractTask(abc.ABC):
     """Named difficulties for evaluation."""
     training: ClassVar[str] = "same"
     """The difficulty that training draws from."""
-    paper_mse: ClassVar[Mapping[str, float]]
+    paper_mse: ClassVar[Mapping[str, float]] = MappingProxyType({})
     """IREM's error in the paper's first table, by difficulty."""
+    trivial_mse: ClassVar[Mapping[str, float]] = MappingProxyType({})
+    """Error of `trivial` by difficulty, measured by `benchmarks/floors.py` on 20,000 problems."""
+    oracle_mse: ClassVar[Mapping[str, float]] = MappingProxyType({})
+    """Error of `oracle` by difficulty, measured likewise."""
     oracle_problems: ClassVar[int | None] = None
     """On how many problems `oracle` is affordable, where it is a slow estimate."""
 

@@ -1,0 +1,82 @@
+"""Kill a training run at random moments and compare it, bit for bit, with one left alone.
+
+    python benchmarks/kill_resume.py --kills 20
+
+A run is started through the command line and killed with SIGKILL after a random time, again and
+again with `--resume`, then left to finish. Exit code 1 if a parameter differs in any bit.
+"""
+
+import argparse
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import equinox as eqx
+import jax
+import numpy as np
+
+import irem
+
+TRAIN = [
+    *("addition", "--size", "16", "--width", "32", "--batch-size", "16", "--replay", "1000"),
+    *("--iterations", "20000", "--checkpoint-seconds", "0", "--resume"),
+]
+
+
+def start(out):
+    """The run as a process of its own."""
+    command = [sys.executable, "-m", "irem", "train", *TRAIN, "--out", str(out)]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def iteration(out):
+    """How far the run in `out` has got, by its last checkpoint."""
+    return irem.load(out).iteration if (out / "checkpoint.safetensors").exists() else 0
+
+
+def kill_and_finish(out, kills, longest, seed):
+    """Kill the run `kills` times, then let it finish; report where each kill found it."""
+    moments = random.Random(seed)
+    for number in range(kills):
+        process = start(out)
+        time.sleep(moments.uniform(0.2, longest))
+        finished = process.poll() is not None
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        print(f"kill {number + 1}: at iteration {iteration(out)}", flush=True)
+        if finished:
+            print("the run had finished before; ask for shorter waits", flush=True)
+    assert start(out).wait() == 0
+
+
+def parameters(out):
+    """Every parameter of a run, as bytes."""
+    return [
+        np.asarray(a).tobytes()
+        for a in jax.tree.leaves(eqx.filter(irem.load(out).model, eqx.is_array))
+    ]
+
+
+def main():
+    """Compare a killed run with one left alone."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--longest", type=float, default=8.0, help="Longest wait before a kill.")
+    parser.add_argument("--seed", type=int, default=0, help="Seed of the waits.")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        alone, killed = Path(folder) / "alone", Path(folder) / "killed"
+        kill_and_finish(alone, 0, 0.0, 0)
+        kill_and_finish(killed, options.kills, options.longest, options.seed)
+        same = parameters(alone) == parameters(killed)
+        leftovers = [path.name for path in killed.glob(".*")]
+    print(f"after {options.kills} kills the parameters are {'' if same else 'NOT '}bit-identical")
+    sys.exit(0 if same and not leftovers else 1)
+
+
+if __name__ == "__main__":
+    main()

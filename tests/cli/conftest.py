@@ -1,0 +1,46 @@
+"""The program in this process: starting Python and JAX anew for every case takes seconds."""
+
+import sys
+from collections import namedtuple
+
+import pytest
+
+from irem.cli import main
+
+Result = namedtuple("Result", "code out err")
+
+
+@pytest.fixture
+def irem_cli(monkeypatch, capsys):
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["irem", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        out, err = capsys.readouterr()
+        return Result(ended.value.code or 0, out, err)
+
+    return run
+
+
+def quick_train(folder, task, *options):
+    """A run so small that it learns next to nothing; made once for each module."""
+    out = folder / task
+    arguments = ["train", task, "--out", out, "--iterations", 100, "--batch-size", 8, "--width", 16]
+    argv, sys.argv = sys.argv, ["irem", *map(str, [*arguments, "--replay", 50, *options])]
+    try:
+        with pytest.raises(SystemExit) as ended:
+            main()
+    finally:
+        sys.argv = argv
+    assert not ended.value.code
+    return out
+
+
+@pytest.fixture(scope="session")
+def runs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs")
+    return {
+        "addition": quick_train(folder, "addition", "--size", 6),
+        "matrix-inverse": quick_train(folder, "matrix-inverse", "--size", 3, "--seeds", 2),
+        "shortest-path": quick_train(folder, "shortest-path", "--aggregate", "mean"),
+    }

@@ -1,0 +1,222 @@
+"""Bad input ends in one sentence on standard error and exit code 2, and leaves nothing behind."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+TRAIN = ("--iterations", 10, "--batch-size", 4, "--size", 4, "--width", 8, "--replay", 50)
+
+
+def assert_refused(result, *words):
+    assert result.code == 2, result
+    assert result.out == ""
+    assert "Traceback" not in result.err
+    *usage, sentence = result.err.strip().splitlines()
+    assert all(line.startswith(("Usage:", "Try ")) or not line for line in usage)
+    for word in words:
+        assert word in sentence
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (
+            ("train", "adition", "--out", "run"),
+            ("Unknown task 'adition'", "Did you mean 'addition'"),
+        ),
+        (("train", "addition", "--out", "run", "--method", "magic"), ("Unknown method 'magic'",)),
+        (("train", "addition", "--out", "run", "--energy", "cnn"), ("Unknown energy 'cnn'",)),
+        (("train", "addition", "--out", "run", "--energy", "gine"), ("needs graphs",)),
+        (("train", "edge-copy", "--out", "run", "--energy", "mlp"), ("fixed size",)),
+        (("train", "edge-copy", "--out", "run", "--size", 5), ("cannot be made with",)),
+        (("train", "addition", "--out", "run", "--variant", "mine"), ("Unknown variant 'mine'",)),
+        (("train", "addition", "--out", "run", "--iterations", 0), ("greater than 0, got 0",)),
+        (
+            ("train", "addition", "--out", "run", "--iterations", "many"),
+            ("--iterations", "valid integer"),
+        ),
+        (("train", "addition", "--out", "run", "--batch-size", -1), ("greater than 0, got -1",)),
+        (("train", "addition", "--out", "run", "--seeds", 0), ("`seeds` must be greater than 0",)),
+        (("train", "addition", "--out", "run", "--seed", -1), ("`seed` must be",)),
+        (("train", "addition", "--out", "run", "--replay", -1), ("`replay` must be 0 or more",)),
+        (("train", "addition", "--out", "run", "--step-size", "nan"), ("greater than 0, got nan",)),
+        (
+            ("train", "addition", "--out", "run", "--aggregate", "mean"),
+            ("setting of the mlp energy",),
+        ),
+        (
+            ("train", "addition", "--out", "run", "--checkpoint-seconds", -1),
+            ("`checkpoint_seconds`",),
+        ),
+        (("evaluate", "nowhere"), ("There is no run at 'nowhere'",)),
+        (("solve", "nowhere", "x.npy", "--out", "y.npy"), ("There is no run at 'nowhere'",)),
+        (("compose", "nowhere"), ("There is no run at 'nowhere'",)),
+        (("tasks", "--problems", 0), ("No such option",)),
+        (("nonsense",), ("No such command",)),
+    ],
+)
+def test_bad_arguments(arguments, words, irem_cli, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert_refused(irem_cli(*arguments), *words)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--difficulty", "hard"), ("Unknown difficulty 'hard'", "same, harder")),
+        (("--difficulty", "15"), ("has no sizes to choose from",)),
+        (("--problems", -5), ("greater than 0, got -5",)),
+        (("--max-steps", 0), ("greater than 0, got 0",)),
+        (("--seed", -1), ("`seed` must be",)),
+    ],
+)
+def test_bad_evaluations(arguments, words, runs, irem_cli):
+    assert_refused(irem_cli("evaluate", runs["addition"], *arguments), *words)
+
+
+def test_a_graph_without_nodes(runs, irem_cli):
+    result = irem_cli("evaluate", runs["shortest-path"], "--difficulty", "0")
+    assert_refused(result, "at least 1 node")
+
+
+def test_composing_something_else_than_addition(runs, irem_cli):
+    assert_refused(irem_cli("compose", runs["matrix-inverse"]), "Only a learned addition")
+    assert_refused(
+        irem_cli("compose", runs["addition"], "--operations", 0), "greater than 0, got 0"
+    )
+
+
+def save(path, array):
+    np.save(path, array, allow_pickle=array.dtype == object)
+
+
+@pytest.mark.parametrize(
+    ("array", "words"),
+    [
+        (np.zeros((5, 7)), ("has shape (5, 7)", "(2, 6)")),
+        (np.zeros((0, 2, 6)), ("has shape (0, 2, 6)",)),
+        (np.zeros(()), ("has shape ()",)),
+        (np.full((2, 6), "one"), ("must hold numbers",)),
+        (np.full((2, 6), 1j), ("must hold numbers",)),
+        (np.full((2, 6), np.nan), ("must be finite", "12 of its 12")),
+        (np.full((2, 6), np.inf), ("must be finite",)),
+        (np.full((2, 6), 1e300), ("too large",)),
+        (np.array([{}]), ("does not hold an array of numbers",)),
+    ],
+)
+def test_problems_that_cannot_be_used(array, words, runs, irem_cli, tmp_path):
+    save(tmp_path / "x.npy", array)
+    result = irem_cli("solve", runs["addition"], tmp_path / "x.npy", "--out", tmp_path / "y.npy")
+    assert_refused(result, *words)
+    assert [p.name for p in tmp_path.iterdir()] == ["x.npy"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "word"),
+    [
+        ("x.csv", b"1,2\n3,four\n", "does not hold an array of numbers"),
+        ("x.csv", b"1,2\n3\n", "does not hold an array of numbers"),
+        ("x.npy", b"not an array", "does not hold an array of numbers"),
+        ("x.npy", b"", "does not hold an array of numbers"),
+        ("x.npz", b"PK not a zip", "does not hold an array of numbers"),
+        ("x.txt", b"1,2", "ending in .npy, .npz or .csv"),
+    ],
+)
+def test_files_that_cannot_be_read(name, content, word, runs, irem_cli, tmp_path):
+    (tmp_path / name).write_bytes(content)
+    result = irem_cli("solve", runs["addition"], tmp_path / name, "--out", tmp_path / "y.npy")
+    assert_refused(result, word)
+    assert [p.name for p in tmp_path.iterdir()] == [name]
+
+
+def test_an_empty_csv(runs, irem_cli, tmp_path):
+    (tmp_path / "x.csv").write_bytes(b"")
+    result = irem_cli("solve", runs["addition"], tmp_path / "x.csv", "--out", tmp_path / "y.npy")
+    assert_refused(result, "does not hold an array of numbers")
+
+
+def test_an_archive_of_several_arrays_without_x(runs, irem_cli, tmp_path):
+    np.savez(tmp_path / "x.npz", a=np.zeros(3), b=np.zeros(3))
+    result = irem_cli("solve", runs["addition"], tmp_path / "x.npz", "--out", tmp_path / "y.npy")
+    assert_refused(result, "call the problems `x`")
+
+
+@pytest.mark.parametrize("out", ["y.txt", ".", "missing/y.npy", "x.npy"])
+def test_answers_that_cannot_be_written(out, runs, irem_cli, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.save("x.npy", np.zeros((2, 6)))
+    before = (tmp_path / "x.npy").read_bytes()
+    assert irem_cli("solve", runs["addition"], "x.npy", "--out", out).code == 2
+    assert [p.name for p in tmp_path.iterdir()] == ["x.npy"]
+    assert (tmp_path / "x.npy").read_bytes() == before
+
+
+def test_a_model_that_a_run_does_not_hold(runs, irem_cli, tmp_path):
+    np.save(tmp_path / "x.npy", np.zeros((3, 3)))
+    result = irem_cli(
+        "solve",
+        runs["matrix-inverse"],
+        tmp_path / "x.npy",
+        "--out",
+        tmp_path / "y.npy",
+        "--model",
+        2,
+    )
+    assert_refused(result, "`model` must be from 0 to 1, got 2")
+
+
+def test_runs_that_cannot_be_used(runs, irem_cli, tmp_path):
+    assert_refused(irem_cli("evaluate", tmp_path), "is not a run")
+    broken = tmp_path / "broken"
+    shutil.copytree(runs["addition"], broken)
+    checkpoint = broken / "checkpoint.safetensors"
+    checkpoint.write_bytes(checkpoint.read_bytes()[:1000])
+    assert_refused(irem_cli("evaluate", broken), "truncated or damaged")
+    settings = json.loads((broken / "run.json").read_text())
+    (broken / "run.json").write_text(json.dumps({**settings, "format": 99}))
+    assert_refused(irem_cli("evaluate", broken), "install a newer irem")
+
+
+def test_folders_that_cannot_be_used(runs, irem_cli, tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    assert_refused(irem_cli("train", "addition", *TRAIN, "--out", tmp_path), "is not a run")
+    assert_refused(
+        irem_cli("train", "addition", *TRAIN, "--out", tmp_path / "notes.txt"), "is a file"
+    )
+    result = irem_cli("train", "addition", *TRAIN, "--out", tmp_path / "notes.txt" / "run")
+    assert_refused(result, "Not a directory")
+    assert_refused(irem_cli("train", "addition", *TRAIN, "--out", runs["addition"]), "--resume")
+    assert [p.name for p in tmp_path.iterdir()] == ["notes.txt"]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_that_is_not_writable(irem_cli, tmp_path):
+    tmp_path.chmod(0o500)
+    result = irem_cli("train", "addition", *TRAIN, "--out", tmp_path / "run")
+    assert_refused(result, "Permission denied")
+
+
+# Files may grow to 20 kB: the settings fit, the checkpoint does not.
+LIMITED = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+from irem.cli import main
+main()
+"""
+
+
+def test_a_full_disk(tmp_path):
+    arguments = ["train", "addition", *TRAIN, "--size", 64, "--out", tmp_path / "run"]
+    command = [sys.executable, "-c", LIMITED, *map(str, arguments)]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 2, result.stderr
+    assert "Traceback" not in result.stderr
+    assert "File too large" in result.stderr.strip().splitlines()[-1]
+    assert not list((tmp_path / "run").glob(".*"))
+    assert not (tmp_path / "run" / "checkpoint.safetensors").exists()

@@ -1,0 +1,192 @@
+"""What each command prints and writes."""
+
+import json
+
+import jax
+import numpy as np
+import pytest
+
+import irem
+
+COMMANDS = ("demo", "tasks", "train", "evaluate", "solve", "compose")
+# What the issue tracker's users script against.
+EVALUATE_KEYS = {
+    "task", "method", "energy", "difficulty", "problems", "max_steps", "mse", "mse_sem",
+    "steps_mean", "converged", "trivial_mse", "oracle_mse", "paper_mse",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_an_example(command, irem_cli):
+    result = irem_cli(command, "--help")
+    assert result.code == 0
+    assert f"Example: irem {command}" in result.out.replace("\n", " ")
+    assert "--json" in result.out
+
+
+def test_version(irem_cli):
+    assert irem_cli("--version").out == f"irem {irem.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("task", "difficulty", "energy"),
+    [
+        ("addition", "harder", "mlp"),
+        ("shortest-path", "7", "gine"),
+        ("matrix-inverse", "same", "mlp"),
+    ],
+)
+def test_evaluate_prints_one_json_object(task, difficulty, energy, runs, irem_cli):
+    result = irem_cli(
+        "evaluate",
+        runs[task],
+        "--difficulty",
+        difficulty,
+        "--problems",
+        20,
+        "--max-steps",
+        9,
+        "--json",
+    )
+    assert result.code == 0
+    printed = json.loads(result.out)
+    assert printed.keys() >= EVALUATE_KEYS
+    assert (printed["task"], printed["method"], printed["energy"]) == (task, "irem", energy)
+    assert (printed["problems"], printed["max_steps"]) == (20, 9)
+    assert str(printed["difficulty"]) == difficulty
+    assert printed["mse"] > 0
+    assert printed["steps_mean"] <= 9
+    assert printed["oracle_mse"] == pytest.approx(0, abs=1e-10)
+    paper = irem.tasks.TASKS[task].paper_mse.get(difficulty)
+    assert printed["paper_mse"] == paper
+
+
+def test_evaluate_measures_what_python_measures(runs, irem_cli):
+    run = irem.load(runs["addition"])
+    printed = json.loads(irem_cli("evaluate", runs["addition"], "--problems", 50, "--json").out)
+    from irem.cli._common import fresh_key
+
+    key_problems, key_guesses = jax.random.split(fresh_key(0, "evaluate"))
+    batch = run.task.batch(key_problems, 50, "same")
+    solution = irem.solve(run.model, batch.x, key=key_guesses)
+    assert printed["mse"] == pytest.approx(irem.mse(solution.y, batch.y), rel=1e-5)
+    errors = np.mean((np.asarray(solution.y) - np.asarray(batch.y)) ** 2, axis=1)
+    assert printed["mse_sem"] == pytest.approx(errors.std(ddof=1) / 50**0.5, rel=1e-4)
+    assert printed["trivial_mse"] == pytest.approx(
+        float(np.mean(np.asarray(batch.y) ** 2)), rel=1e-5
+    )
+    assert printed["converged"] == pytest.approx(float(solution.converged.mean()))
+
+
+def test_evaluate_averages_over_the_models_of_a_run(runs, irem_cli):
+    printed = json.loads(
+        irem_cli("evaluate", runs["matrix-inverse"], "--problems", 20, "--json").out
+    )
+    assert printed["models"] == len(printed["mse_by_model"]) == 2
+    assert printed["mse"] == pytest.approx(np.mean(printed["mse_by_model"]))
+    assert "over models" in irem_cli("evaluate", runs["matrix-inverse"], "--problems", 20).out
+
+
+def test_every_json_line_is_alone_on_standard_output(runs, irem_cli, tmp_path):
+    for arguments in (
+        ("train", "addition", "--size", 4, "--width", 8, "--iterations", 5, "--batch-size", 4,
+         "--replay", 0, "--out", tmp_path / "run"),
+        ("compose", runs["addition"], "--operations", 3, "--problems", 10),
+        ("tasks",),
+    ):  # fmt: skip
+        result = irem_cli(*arguments, "--json")
+        assert result.code == 0
+        assert json.loads(result.out)
+
+
+def test_compose_applies_the_addition_to_its_own_output(runs, irem_cli):
+    result = irem_cli("compose", runs["addition"], "--operations", 3, "--problems", 40, "--json")
+    printed = json.loads(result.out)
+    assert printed["operations"] == 3
+    assert len(printed["mse_by_operations"]) == 3
+    assert printed["mse"] == printed["mse_by_operations"][-1]
+    assert "0.0014" in irem_cli("compose", runs["addition"], "--operations", 2, "--problems", 5).out
+
+
+def test_compose_of_a_perfect_addition_has_no_error():
+    task = irem.tasks.get("addition", size=4)
+    perfect = irem.energy.from_function(
+        lambda x, y: ((y - x[0] - x[1]) ** 2).sum(), answer_shape=(4,)
+    )
+
+    model = irem.IREM(perfect, step_size=0.5)
+    errors = irem.compose(model, task, 4, problems=10, key=jax.random.key(0))
+    np.testing.assert_allclose(errors, 0, atol=1e-10)
+
+
+@pytest.mark.parametrize("out", ["y.npy", "y.npz", "y.csv"])
+@pytest.mark.parametrize("several", [True, False])
+def test_solve_writes_answers_of_the_right_shape(out, several, runs, irem_cli, tmp_path):
+    x = np.random.default_rng(0).uniform(-1, 1, (5, 2, 6) if several else (2, 6))
+    np.save(tmp_path / "x.npy", x)
+    result = irem_cli(
+        "solve", runs["addition"], tmp_path / "x.npy", "--out", tmp_path / out, "--json"
+    )
+    assert result.code == 0
+    shape = (5, 6) if several else (6,)
+    assert json.loads(result.out)["shape"] == list(shape)
+    if out == "y.npy":
+        y = np.load(tmp_path / out)
+    elif out == "y.npz":
+        with np.load(tmp_path / out) as kept:
+            y = kept["y"]
+            assert kept["steps"].shape == shape[:-1]
+    else:
+        y = np.loadtxt(tmp_path / out, delimiter=",")
+    assert y.shape == shape
+    # The same key gives the same guesses, so formats and batches agree.
+    np.testing.assert_allclose(
+        np.atleast_2d(y)[0], first_answer(runs["addition"], x), rtol=1e-4, atol=1e-4
+    )
+
+
+def first_answer(path, x):
+    from irem.cli._common import fresh_key
+
+    first = x if x.ndim == 2 else x[0]
+    return irem.solve(irem.load(path).model, first, key=fresh_key(0, "solve")).y
+
+
+def test_solve_reads_csv_and_npz(runs, irem_cli, tmp_path):
+    x = np.random.default_rng(1).uniform(-1, 1, (4, 12)).astype(np.float32)
+    np.savetxt(tmp_path / "x.csv", x, delimiter=",", fmt="%.9g")
+    np.savez(tmp_path / "x.npz", x=x.reshape(4, 2, 6), other=np.zeros(3))
+    answers = []
+    for name in ("x.csv", "x.npz"):
+        result = irem_cli("solve", runs["addition"], tmp_path / name, "--out", tmp_path / "y.npy")
+        assert result.code == 0
+        answers.append(np.load(tmp_path / "y.npy"))
+    assert answers[0].shape == (4, 6)
+    np.testing.assert_array_equal(*answers)
+
+
+def test_solve_takes_graphs_of_any_size(runs, irem_cli, tmp_path):
+    for shape in ((4, 4), (3, 12, 12)):
+        np.save(tmp_path / "x.npy", np.ones(shape, np.int64))
+        result = irem_cli(
+            "solve", runs["shortest-path"], tmp_path / "x.npy", "--out", tmp_path / "y.npy"
+        )
+        assert result.code == 0
+        assert np.load(tmp_path / "y.npy").shape == shape
+
+
+def test_tasks_lists_every_task_with_its_floors(irem_cli):
+    printed = json.loads(irem_cli("tasks", "--json").out)
+    assert [row["task"] for row in printed["tasks"]] == list(irem.tasks.TASKS)
+    for row in printed["tasks"]:
+        for difficulty in ("same", "harder"):
+            assert row[difficulty]["oracle_mse"] < row[difficulty]["trivial_mse"]
+    assert "connected-components" in irem_cli("tasks").out
+
+
+def test_train_resumes_and_says_what_comes_next(runs, irem_cli):
+    out = runs["addition"]
+    options = ("--iterations", 100, "--batch-size", 8, "--width", 16, "--replay", 50, "--size", 6)
+    result = irem_cli("train", "addition", "--out", out, *options, "--resume")
+    assert result.code == 0
+    assert f"irem evaluate {out}" in result.out

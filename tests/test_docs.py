@@ -1,0 +1,60 @@
+"""Documentation that runs, and that names everything a user can reach."""
+
+import re
+import types
+from pathlib import Path
+
+import pytest
+
+import irem
+
+ROOT = Path(__file__).parent.parent
+PAGES = ("README.md", "docs/index.md", "docs/extending.md")
+EXAMPLES = [
+    pytest.param(code, id=f"{page}-{number}")
+    for page in PAGES
+    for number, code in enumerate(
+        re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
+    )
+]
+
+
+@pytest.mark.parametrize("code", EXAMPLES)
+def test_examples_run(code, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    # The first examples train at full size; here they only have to run.
+    quick = code.replace("iterations=10_000, batch_size=128", "iterations=2, batch_size=4")
+    exec(compile(quick, "example", "exec"), {"__name__": "example"})
+    assert capsys.readouterr().out.strip()
+
+
+def public_names():
+    for module in (irem, irem.energy, irem.tasks):
+        for name, value in vars(module).items():
+            if name.startswith("_") or isinstance(value, types.ModuleType):
+                continue
+            imported_for_use = module is not irem and name in (
+                "Mapping",
+                "MappingProxyType",
+                "Any",
+                "known",
+                "InputError",
+            )
+            if not imported_for_use:
+                yield f"{module.__name__}.{name}"
+
+
+def test_every_public_name_is_in_the_reference():
+    documented = set(
+        re.findall(r"^::: (\S+)", (ROOT / "docs/reference.md").read_text(), re.MULTILINE)
+    )
+    assert documented == set(public_names())
+
+
+def test_public_names_have_docstrings():
+    for name in public_names():
+        value = irem
+        for part in name.split(".")[1:]:
+            value = getattr(value, part)
+        if callable(value) and not isinstance(value, types.UnionType):
+            assert value.__doc__, name
