@@ -23,13 +23,14 @@ import irem
 
 TRAIN = [
     *("addition", "--size", "16", "--width", "32", "--batch-size", "16", "--replay", "1000"),
-    *("--iterations", "20000", "--checkpoint-seconds", "0", "--resume"),
+    *("--checkpoint-seconds", "0", "--resume"),
 ]
 
 
-def start(out):
+def start(out, iterations):
     """The run as a process of its own."""
-    command = [sys.executable, "-m", "irem", "train", *TRAIN, "--out", str(out)]
+    settings = [*TRAIN, "--iterations", str(iterations), "--out", str(out)]
+    command = [sys.executable, "-m", "irem", "train", *settings]
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
@@ -38,11 +39,11 @@ def iteration(out):
     return irem.load(out).iteration if (out / "checkpoint.safetensors").exists() else 0
 
 
-def kill_and_finish(out, kills, longest, seed):
+def kill_and_finish(out, iterations, kills, longest, seed):
     """Kill the run `kills` times, then let it finish; report where each kill found it."""
     moments = random.Random(seed)
     for number in range(kills):
-        process = start(out)
+        process = start(out, iterations)
         time.sleep(moments.uniform(0.2, longest))
         finished = process.poll() is not None
         process.send_signal(signal.SIGKILL)
@@ -50,7 +51,7 @@ def kill_and_finish(out, kills, longest, seed):
         print(f"kill {number + 1}: at iteration {iteration(out)}", flush=True)
         if finished:
             print("the run had finished before; ask for shorter waits", flush=True)
-    assert start(out).wait() == 0
+    assert start(out, iterations).wait() == 0
 
 
 def parameters(out):
@@ -65,13 +66,14 @@ def main():
     """Compare a killed run with one left alone."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--iterations", type=int, default=20_000)
     parser.add_argument("--longest", type=float, default=8.0, help="Longest wait before a kill.")
     parser.add_argument("--seed", type=int, default=0, help="Seed of the waits.")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         alone, killed = Path(folder) / "alone", Path(folder) / "killed"
-        kill_and_finish(alone, 0, 0.0, 0)
-        kill_and_finish(killed, options.kills, options.longest, options.seed)
+        kill_and_finish(alone, options.iterations, 0, 0.0, 0)
+        kill_and_finish(killed, options.iterations, options.kills, options.longest, options.seed)
         same = parameters(alone) == parameters(killed)
         leftovers = [path.name for path in killed.glob(".*")]
     print(f"after {options.kills} kills the parameters are {'' if same else 'NOT '}bit-identical")

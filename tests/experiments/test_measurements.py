@@ -1,0 +1,69 @@
+"""Measurements on energies whose landscape is known."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import irem
+from irem.experiments import descents, energy_by_distance, plane
+
+TASK = irem.tasks.get("addition", size=5)
+SQUARES = irem.energy.from_function(
+    lambda x, y: 3.0 * jnp.sum((y - x[0] - x[1]) ** 2), answer_shape=(5,)
+)
+MODEL = irem.IREM(SQUARES, step_size=0.1)  # every step takes 0.4 of the distance
+
+
+def test_a_perfect_energy_has_no_error_and_converges():
+    result = irem.evaluate(MODEL, TASK, "harder", problems=50, key=jax.random.key(0))
+    # A step leaves 0.16 of the energy, so a change below 1e-4 of the descent leaves 1.9e-5 of it,
+    # and two more steps 4.9e-7; the first error is that of a guess, 4.5 on average, 9 at most here.
+    assert result.mse < 9 * 4.9e-7
+    assert result.converged == 1.0
+    assert result.reasons == {"energy-unchanged": 50, "budget": 0, "not-finite": 0}
+    assert result.paper_mse == 0.0021
+    # Entries are sums of two U(-2.5, 2.5): variance 2 * 25 / 12; five standard errors.
+    assert result.trivial_mse == pytest.approx(50 / 12, abs=5 * 4.2 / 250**0.5)
+
+
+def test_the_papers_number_is_not_shown_beside_other_problems():
+    paper = irem.tasks.get("addition", size=5, variant="paper")
+    assert irem.evaluate(MODEL, paper, problems=5, key=jax.random.key(0)).paper_mse is None
+    assert irem.evaluate(MODEL, TASK, problems=5, key=jax.random.key(0)).paper_mse == 0.0003
+
+
+def test_a_step_that_is_too_large_is_reported():
+    result = irem.evaluate(
+        irem.IREM(SQUARES, step_size=1e4), TASK, problems=10, key=jax.random.key(0)
+    )
+    assert result.reasons["not-finite"] == 10
+    assert result.converged == 0.0
+    assert np.isfinite(result.mse)
+
+
+def test_errors_along_descents_fall_at_the_rate_of_the_quadratic():
+    batch = TASK.batch(jax.random.key(1), 20, "same")
+    walks = descents(MODEL, batch, 6, key=jax.random.key(2))
+    assert walks.errors.shape == walks.energies.shape == (20, 7)
+    np.testing.assert_allclose(walks.errors[:, 1:], walks.errors[:, :-1] * 0.4**2, rtol=1e-3)
+    np.testing.assert_allclose(walks.energies, 15 * walks.errors, rtol=1e-4)
+
+
+def test_energy_above_the_minimum_is_the_distance_of_the_quadratic():
+    batch = TASK.batch(jax.random.key(1), 20, "same")
+    distance, height = energy_by_distance(MODEL, batch, key=jax.random.key(3))
+    assert distance.shape == height.shape == (160,)
+    assert distance.min() < 1e-3 < 0.1 < distance.max()
+    np.testing.assert_allclose(height, 15 * distance, rtol=0.05, atol=1e-4)
+
+
+def test_the_plane_holds_the_first_guesses_the_answer_and_its_energies():
+    x = TASK.batch(jax.random.key(1), 1, "same").x[0]
+    slice_ = plane(MODEL, x, resolution=21, key=jax.random.key(4))
+    for path, corner in zip(slice_.paths, ((1, 0), (0, 1)), strict=True):
+        np.testing.assert_allclose(path[0], corner, atol=1e-4)
+        np.testing.assert_allclose(path[-1], (0, 0), atol=1e-2)
+    at = np.unravel_index(slice_.energies.argmin(), slice_.energies.shape)
+    assert abs(slice_.first[at]) < 0.1
+    assert abs(slice_.second[at]) < 0.1

@@ -1,0 +1,94 @@
+"""The demonstration at a size that takes seconds, and the page it writes."""
+
+import base64
+import json
+import sys
+from html.parser import HTMLParser
+
+import pytest
+
+from irem.cli import main
+
+
+class Page(HTMLParser):
+    """Collects what a browser would load, and checks that tags are closed in order."""
+
+    void = ("meta", "img", "br", "link")
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.sources, self.alternatives, self.text = [], [], [], []
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        self.sources += [attributes[name] for name in ("src", "href") if name in attributes]
+        if tag == "img":
+            self.alternatives.append(attributes["alt"])
+        if tag not in self.void:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    out = tmp_path_factory.mktemp("demo") / "run"
+    argv, sys.argv = (
+        sys.argv,
+        ["irem", "demo", "--out", str(out), "--iterations", "100", "--size", "8"],
+    )
+    try:
+        with pytest.raises(SystemExit) as ended:
+            main()
+    finally:
+        sys.argv = argv
+    assert not ended.value.code
+    return out
+
+
+def test_the_page_needs_nothing_beside_itself(demo):
+    page = Page()
+    page.feed((demo / "index.html").read_text())
+    assert page.open == []
+    assert len(page.sources) == 4
+    for source in page.sources:
+        kind, data = source.split(",")
+        assert kind == "data:image/png;base64"
+        assert base64.b64decode(data).startswith(b"\x89PNG")
+
+
+def test_the_page_shows_four_figures_with_captions_and_the_papers_numbers(demo):
+    page = Page()
+    page.feed((demo / "index.html").read_text())
+    for words in (
+        "slice of the learned landscape",
+        "Error against steps",
+        "Energy of",
+        "Training loss",
+    ):
+        assert any(words in alternative for alternative in page.alternatives)
+    text = " ".join(page.text)
+    for number in ("0.0003", "0.0021", "0.0014", "0.0078", "0.0422"):
+        assert number in text
+
+
+def test_the_figures_are_also_files(demo):
+    for name in ("landscape", "error-by-step", "energy-by-error", "loss"):
+        assert (demo / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_second_demo_takes_up_the_first(demo, monkeypatch, capsys):
+    before = (demo / "checkpoint.safetensors").stat().st_mtime_ns
+    arguments = ["irem", "demo", "--out", str(demo), "--iterations", "100", "--size", "8", "--json"]
+    monkeypatch.setattr(sys, "argv", arguments)
+    with pytest.raises(SystemExit):
+        main()
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["page"] == str(demo / "index.html")
+    assert printed["evaluations"]["harder"]["mse"] > 0
+    assert len(printed["composition"]) == 10
+    assert (demo / "checkpoint.safetensors").stat().st_mtime_ns == before
