@@ -27,10 +27,11 @@ def known(kind: str, name: str, names: Iterable[str]) -> None:
     raise InputError(f"Unknown {kind} '{name}'; known are {', '.join(names)}.{hint}")
 
 
-def numeric(name: str, value: object) -> Array:
-    """`value` as a float array on the device; refuse strings, ragged lists, NaN and infinity.
+def numeric(name: str, value: object, *, keep_integers: bool = False) -> Array:
+    """`value` as an array on the device; refuse strings, ragged lists, NaN and infinity.
 
-    Arrays that are being traced by JAX pass unread: their values are not known yet.
+    Whole numbers and truth values become floats unless `keep_integers`. Arrays that are being
+    traced by JAX pass unread: their values are not known yet.
     """
     if isinstance(value, Tracer):
         return jax.numpy.asarray(value)
@@ -40,6 +41,8 @@ def numeric(name: str, value: object) -> Array:
         raise InputError(f"`{name}` is not a rectangular array: {error}.") from error
     if array.dtype.kind not in "fiub" and not jax.numpy.issubdtype(array.dtype, np.floating):
         raise InputError(f"`{name}` must hold numbers, got an array of {array.dtype}.")
+    if keep_integers and array.dtype.kind in "iub":
+        return jax.numpy.asarray(array)
     dtype = jax.dtypes.canonicalize_dtype(np.result_type(array.dtype, np.float32))
     with np.errstate(over="ignore"):  # what overflows becomes infinite, and is refused as such
         array = array.astype(dtype)

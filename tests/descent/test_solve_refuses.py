@@ -41,7 +41,9 @@ def test_a_hand_written_energy_without_the_shape_of_its_answers():
 
 
 def test_guesses_for_another_number_of_problems():
-    with pytest.raises(ValueError, match=r"`y0` has shape \(5, 3\), but there are 4 problems"):
+    with pytest.raises(
+        ValueError, match=r"`y0` has shape \(5, 3\), but the answers have shape \(4, 3\)"
+    ):
         irem.solve(BOWL, X, np.zeros((5, 3)), step=STEP)
 
 

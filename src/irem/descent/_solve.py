@@ -29,8 +29,8 @@ class Walkable(Protocol):
         """The landscape of one problem."""
         ...
 
-    def answer_shape(self, x: PyTree) -> tuple[int, ...]:
-        """Shape of the answers to one problem."""
+    def answer_shape(self, x: PyTree) -> tuple[int, ...] | None:
+        """Shape of the answers to one problem, if known."""
         ...
 
     def as_batch(self, x: Any) -> tuple[PyTree, bool]:
@@ -117,17 +117,24 @@ def _first_guesses(
     energy: Walkable, x: PyTree, y0: Any, alone: bool, key: PRNGKeyArray | None
 ) -> Float[Array, "problems ..."]:
     size = jax.tree.leaves(x)[0].shape[0]
+    shape = energy.answer_shape(jax.tree.map(lambda leaf: leaf[0], x))
     if y0 is not None:
         y0 = numeric("y0", y0)[None] if alone else numeric("y0", y0)
-        if y0.shape[:1] != (size,):
-            raise InputError(f"`y0` has shape {y0.shape}, but there are {size} problems to start.")
+        expected = (size, *(y0.shape[1:] if shape is None else shape))
+        if y0.shape != expected:
+            raise InputError(
+                f"`y0` has shape {y0.shape[alone:]}, but the answers have shape {expected[alone:]}."
+            )
         return y0
+    if shape is None:
+        raise InputError(
+            "This energy does not know the shape of its answers: give a first guess `y0`, or build "
+            "it with `from_function(f, answer_shape=...)`."
+        )
     if key is None:
         raise InputError(
             "`solve` draws its first guesses: pass `key=jax.random.key(seed)` or `y0`."
         )
-    one = jax.tree.map(lambda leaf: leaf[0], x)
-    shape = energy.answer_shape(one)
     return jax.vmap(lambda k: first_guess(k, shape))(jax.random.split(key, size))
 
 
@@ -166,7 +173,8 @@ def _advance(
 
 
 def _finite(point: Point) -> Bool[Array, ""]:
-    return jnp.isfinite(point.energy) & jnp.all(jnp.isfinite(point.gradient))
+    numbers = jnp.isfinite(point.y) & jnp.isfinite(point.gradient)
+    return jnp.isfinite(point.energy) & jnp.all(numbers)
 
 
 def _choose(which: Bool[Array, ""], yes: _State, no: _State) -> _State:

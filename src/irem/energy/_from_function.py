@@ -21,17 +21,12 @@ class _Function(AbstractEnergy):
     def landscape(self, x: PyTree) -> Callable[[Array], Float[Array, ""]]:
         return lambda y: self.function(x, y)
 
-    def answer_shape(self, x: PyTree) -> tuple[int, ...]:
+    def answer_shape(self, x: PyTree) -> tuple[int, ...] | None:
         del x
-        if self.shape is None:
-            raise InputError(
-                "A hand-written energy does not know the shape of its answers; give a first guess "
-                "`y0`, or build it with `from_function(f, answer_shape=...)`."
-            )
         return self.shape
 
     def as_batch(self, x: Any) -> tuple[PyTree, bool]:
-        x = jax.tree.map(lambda leaf: numeric("x", leaf), x)
+        x = jax.tree.map(lambda leaf: numeric("x", leaf, keep_integers=True), x)
         sizes = {leaf.shape[0] if leaf.ndim else None for leaf in jax.tree.leaves(x)}
         if len(sizes) != 1 or None in sizes or 0 in sizes:
             raise InputError(

@@ -119,7 +119,8 @@ class GINE(AbstractEnergy):
         map_x, map_y = jnp.split(edge_map.weight, 2, axis=1)
         slope_x = map_x @ self.edge_x.weight[:, 0]
         slope_y = map_y @ self.edge_y.weight[:, 0]
-        embedded_zero = jnp.concatenate([self.edge_x(jnp.zeros(1)), self.edge_y(jnp.zeros(1))])
+        zero = jnp.zeros(1, slope_x.dtype)
+        embedded_zero = jnp.concatenate([self.edge_x(zero), self.edge_y(zero)])
         return x[..., None] * slope_x + edge_map(embedded_zero), slope_y
 
     def answer_shape(self, x: Graph | Array) -> tuple[int, ...]:

@@ -32,8 +32,8 @@ class AbstractEnergy(eqx.Module):
         """Do all work that depends on `x` alone; return the map from an answer to its energy."""
 
     @abc.abstractmethod
-    def answer_shape(self, x: PyTree) -> tuple[int, ...]:
-        """Shape of the answers to the problem `x`."""
+    def answer_shape(self, x: PyTree) -> tuple[int, ...] | None:
+        """Shape of the answers to the problem `x`, or `None` where only a first guess tells it."""
 
     @abc.abstractmethod
     def as_batch(self, x: Any) -> tuple[PyTree, bool]:

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from irem._checks import positive
+from irem._errors import InputError
 from irem._problem import Problem, square_error
 from irem.descent import FixedStep, Point, Trajectory, first_guess, look
 from irem.energy import AbstractEnergy
@@ -49,7 +50,10 @@ class IREM(AbstractMethod):
     def predict(self, x: PyTree, num_steps: int, *, key: PRNGKeyArray) -> Trajectory:
         """The answer after every step of a descent that does not halt."""
         landscape = self.landscape(x)
-        start = look(landscape, first_guess(key, self.answer_shape(x)))
+        shape = self.answer_shape(x)
+        if shape is None:
+            raise InputError("`predict` needs an energy that knows the shape of its answers.")
+        start = look(landscape, first_guess(key, shape))
 
         def body(point: Point, _: None) -> tuple[Point, tuple[Array, Array]]:
             point = self.step(landscape, point)
@@ -69,8 +73,8 @@ class IREM(AbstractMethod):
         """The landscape of one problem."""
         return self.energy.landscape(x)
 
-    def answer_shape(self, x: PyTree) -> tuple[int, ...]:
-        """Shape of the answers to one problem."""
+    def answer_shape(self, x: PyTree) -> tuple[int, ...] | None:
+        """Shape of the answers to one problem, if known."""
         return self.energy.answer_shape(x)
 
     def as_batch(self, x: Any) -> tuple[PyTree, bool]:
