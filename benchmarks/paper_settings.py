@@ -3,12 +3,13 @@
     python benchmarks/paper_settings.py --out results/paper-settings.json
 
 Five seeds of every task train together for 10,000 iterations and answer 1,000 fresh problems with
-the default halting rule. On two cores this takes hours; it is meant for a GPU. `--tasks`,
-`--iterations` and `--seeds` make it smaller.
+the default halting rule; every row holds each seed's error. On two cores this takes hours; it is
+meant for a GPU. `--tasks`, `--iterations` and `--seeds` make it smaller.
 """
 
 import argparse
 import json
+import subprocess
 import time
 from pathlib import Path
 
@@ -20,32 +21,35 @@ import optax
 import irem
 from irem import learning
 from irem._files import write_whole
+from irem.methods import describe_method
 
 
-def method_for(task, key):
-    """A new model for `task`, and the paper's batch size for it."""
-    # Batch sizes of Appendix C.
+def variants(task):
+    """The energies to train on `task`, and the paper's batch size for it (Appendix C)."""
     if isinstance(task, irem.tasks.AbstractGraphTask):
-        return irem.IREM(irem.energy.GINE.for_task(task, key=key)), 64
-    return irem.IREM(irem.energy.MLP.for_task(task, key=key)), 128
+        return [{"aggregate": "sum"}, {"aggregate": "mean"}], irem.energy.GINE, 64
+    return [{}], irem.energy.MLP, 128
 
 
-def accuracy(task, iterations, seeds):
+def accuracy(task, settings, iterations, seeds, precision):
     """Train `seeds` models together and evaluate them on both difficulties."""
+    _, kind, batch_size = variants(task)
     keys = jax.vmap(jax.random.key)(np.arange(seeds))
-    methods = eqx.filter_vmap(lambda key: method_for(task, key)[0])(keys)
-    batch_size = method_for(task, jax.random.key(0))[1]
+    build = lambda key: irem.IREM(kind.for_task(task, key=key, **settings))  # noqa: E731
+    options = {"iterations": iterations, "batch_size": batch_size, "precision": precision}
     start = time.perf_counter()
-    run = irem.train(task, methods, iterations=iterations, batch_size=batch_size, key=keys)
+    run = irem.train(task, eqx.filter_vmap(build)(keys), key=keys, **options)
     seconds = time.perf_counter() - start
+    method = describe_method(build(keys[0]))
     for difficulty in ("same", "harder"):
         result = irem.evaluate(run, task, difficulty, key=jax.random.key(1_000_000))
         yield {
             **result.as_dict(),
+            **options,
+            "method": method,
             "seeds": seeds,
-            "iterations": iterations,
-            "batch_size": batch_size,
-            "train_seconds": seconds,
+            "train_seconds_with_compilation": seconds,
+            "last_loss_by_model": run.history.loss[-1].tolist(),
             "skipped_updates": int(run.history.skipped.sum()),
         }
 
@@ -55,19 +59,30 @@ def pace(seeds, iterations=2000, batch_size=128):
     task = irem.tasks.get("addition")
     keys = jax.vmap(jax.random.key)(np.arange(seeds))
     recipe = learning.Recipe(task, optax.adam(1e-4), irem.Replay(), batch_size)
-    states = eqx.filter_vmap(lambda k: learning.init(recipe, method_for(task, k)[0], k))(keys)
+
+    def start_state(key):
+        return learning.init(recipe, irem.IREM(irem.energy.MLP.for_task(task, key=key)), key)
+
+    states = eqx.filter_vmap(start_state)(keys)
     times = []
     for _ in range(4):
         start = time.perf_counter()
         states, info = learning.run_chunk(recipe, states, iterations)
         jax.block_until_ready(info.loss)
-        times.append(time.perf_counter() - start)
+        times.append(1e3 * (time.perf_counter() - start) / iterations / seeds)
     return {
-        "pace": "addition",
+        "task": "addition",
         "seeds": seeds,
         "batch_size": batch_size,
-        "ms_per_iteration_per_model": [1e3 * t / iterations / seeds for t in times[1:]],
+        "ms_per_iteration_per_model": times[1:],
     }
+
+
+def commit():
+    """The commit this was measured at, where the tree has its history with it."""
+    command = ["git", "rev-parse", "HEAD"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stdout.strip() or None
 
 
 def main():
@@ -76,19 +91,26 @@ def main():
     parser.add_argument("--tasks", nargs="*", default=list(irem.tasks.TASKS))
     parser.add_argument("--iterations", type=int, default=10_000)
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--precision", nargs="*", default=["default"])
     parser.add_argument("--pace", type=int, nargs="*", default=[1, 5])
+    parser.add_argument("--commit", default=commit())
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    device = jax.devices()[0].device_kind
-    rows = [pace(seeds) for seeds in options.pace]
-    print(json.dumps(rows), flush=True)
-    for name in options.tasks:
-        for row in accuracy(irem.tasks.get(name), options.iterations, options.seeds):
-            rows.append(row)
-            print(json.dumps(row), flush=True)
-            if options.out is not None:
-                result = {"device": device, "jax": jax.__version__, "rows": rows}
-                write_whole(options.out, json.dumps(result, indent=1).encode())
+    versions = {m.__name__: m.__version__ for m in (irem, jax, eqx, optax, np)}
+    about = {"commit": options.commit, "device": jax.devices()[0].device_kind, "versions": versions}
+    paces = [pace(seeds) for seeds in options.pace]
+    print(json.dumps({**about, "pace": paces}), flush=True)
+    rows = []
+    for task in map(irem.tasks.get, options.tasks):
+        for settings in variants(task)[0]:
+            for precision in options.precision:
+                trained = (options.iterations, options.seeds, precision)
+                for row in accuracy(task, settings, *trained):
+                    rows.append(row)
+                    print(json.dumps(row), flush=True)
+                    if options.out is not None:
+                        result = {**about, "pace": paces, "rows": rows}
+                        write_whole(options.out, json.dumps(result, indent=1).encode())
 
 
 if __name__ == "__main__":
