@@ -17,6 +17,13 @@ def positive(name: str, value: int | float) -> None:
         raise InputError(f"`{name}` must be greater than 0, got {value}.")
 
 
+def count(name: str, value: object) -> None:
+    """Refuse a count that is not a whole number above zero."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise InputError(f"`{name}` must be a whole number, got {value!r}.")
+    positive(name, int(value))
+
+
 def known(kind: str, name: str, names: Iterable[str]) -> None:
     """Refuse a name that is not among `names`, and list those, the nearest one first."""
     names = list(names)

@@ -42,5 +42,5 @@ def runs(tmp_path_factory):
     return {
         "addition": quick_train(folder, "addition", "--size", 6),
         "matrix-inverse": quick_train(folder, "matrix-inverse", "--size", 3, "--seeds", 2),
-        "shortest-path": quick_train(folder, "shortest-path", "--aggregate", "mean"),
+        "shortest-path": quick_train(folder, "shortest-path", "--aggregate", "sum"),
     }

@@ -49,7 +49,10 @@ def command(
     ] = None,
     aggregate: Annotated[
         str | None,
-        typer.Option(help="For gine: sum (as in the paper), or mean, which walks larger graphs."),
+        typer.Option(
+            help="For gine: mean, which holds on larger graphs, or sum as in the paper.",
+            show_default="mean",
+        ),
     ] = None,
     precision: Annotated[str, typer.Option(help="default (fastest) or float32.")] = "default",
     seed: Annotated[int, typer.Option(help="Seed of the first model.")] = 0,
@@ -68,11 +71,11 @@ def command(
     import numpy as np
 
     import irem
-    from irem._checks import positive
+    from irem._checks import count
     from irem._errors import InputError
     from irem.methods import build_method
 
-    positive("seeds", seeds)
+    count("seeds", seeds)
     if replay < 0:
         raise InputError(f"`replay` must be 0 or more, got {replay}.")
     if not 0 <= seed <= 2**32 - seeds:

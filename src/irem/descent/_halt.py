@@ -6,7 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
-from irem._checks import positive
+from irem._checks import count, positive
 from irem.descent._step import Point
 
 
@@ -47,7 +47,7 @@ class EnergyUnchanged(AbstractHalt):
 
     def __check_init__(self) -> None:
         """Refuse a rule that would stop at once."""
-        positive("patience", self.patience)
+        count("patience", self.patience)
         positive("rtol", self.rtol)
 
     def init(self, point: Point) -> Quiet:

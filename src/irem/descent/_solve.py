@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
-from irem._checks import numeric, positive
+from irem._checks import count, numeric
 from irem._errors import InputError
 from irem.descent._halt import AbstractHalt, EnergyUnchanged
 from irem.descent._solution import Reason, Solution, Trajectory
@@ -77,9 +77,9 @@ def solve(
         >>> irem.solve(energy, x, y0, step=irem.FixedStep(0.25)).y.round(2)
         Array([[1., 2.]], dtype=float32)
     """
-    positive("max_steps", max_steps)
+    count("max_steps", max_steps)
     if batch_size is not None:
-        positive("batch_size", batch_size)
+        count("batch_size", batch_size)
     step = _trained_step(energy) if step is None else step
     halt = EnergyUnchanged() if halt is None else halt
     x, alone = energy.as_batch(x)

@@ -31,7 +31,8 @@ class _Function(AbstractEnergy):
         if len(sizes) != 1 or None in sizes or 0 in sizes:
             raise InputError(
                 "`x` of a hand-written energy is a stack of problems: every array in it has the "
-                "problems along its first axis (write `x[None]` for one problem)."
+                "problems along its first axis (write `x[None]` for one problem, and arrays, not "
+                "lists)."
             )
         return x, False
 

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from irem._checks import numeric, positive
+from irem._checks import count, numeric
 from irem._errors import InputError
 from irem.energy.base import AbstractEnergy, TaskShapes
 
@@ -46,8 +46,8 @@ class MLP(AbstractEnergy):
         depth: int = 3,
         key: PRNGKeyArray,
     ) -> None:
-        positive("width", width)
-        positive("depth", depth)
+        count("width", width)
+        count("depth", depth)
         sizes = [math.prod(x_shape) + math.prod(y_shape)] + [width] * depth
         *keys, key_readout = jax.random.split(key, depth + 1)
         self.layers = tuple(

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
-from irem._checks import positive
+from irem._checks import count
 from irem._errors import InputError
 from irem.descent import Walkable, solve
 from irem.tasks import AbstractTask, Addition
@@ -30,8 +30,8 @@ def compose(
     Returns:
         The elementwise mean squared error after 1, 2, ..., `operations` additions.
     """
-    positive("operations", operations)
-    positive("problems", problems)
+    count("operations", operations)
+    count("problems", problems)
     if not isinstance(task, Addition):
         raise InputError(f"Only a learned addition can be composed, and this is '{task.name}'.")
     key_operands, key = jax.random.split(key)

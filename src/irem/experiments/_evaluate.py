@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from irem._checks import positive
+from irem._checks import count
 from irem._problem import Problem
 from irem.descent import AbstractHalt, AbstractStep, Reason, Walkable, solve
 from irem.learning import Run
@@ -82,7 +82,7 @@ def evaluate(
         halt: When to stop; by default `EnergyUnchanged()`.
         key: Where problems and first guesses are drawn from.
     """
-    positive("problems", problems)
+    count("problems", problems)
     key_problems, key_guesses = jax.random.split(key)
     batch = task.batch(key_problems, problems, difficulty)
     with jax.default_matmul_precision("float32"):

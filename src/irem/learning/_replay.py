@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
-from irem._checks import positive
+from irem._checks import count
 from irem._errors import InputError
 from irem._problem import Problem
 
@@ -57,7 +57,7 @@ class Replay(AbstractReplay):
 
     def __check_init__(self) -> None:
         """Refuse a buffer that holds nothing."""
-        positive("capacity", self.capacity)
+        count("capacity", self.capacity)
 
     def init(self, fresh: PyTree) -> Buffer:
         """An empty buffer."""

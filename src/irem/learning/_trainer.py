@@ -12,7 +12,7 @@ import numpy as np
 import optax
 from jaxtyping import Array, Key
 
-from irem._checks import known, positive
+from irem._checks import count, known, positive
 from irem._errors import DivergenceError, InputError
 from irem._files import remove_unfinished
 from irem._trees import is_key, map_arrays
@@ -94,8 +94,8 @@ def train(
         DivergenceError: 100 updates in a row were not finite in every model. The last good state
             is kept in `out`.
     """
-    positive("iterations", iterations)
-    positive("batch_size", batch_size)
+    count("iterations", iterations)
+    count("batch_size", batch_size)
     positive("learning_rate", learning_rate)
     if not checkpoint_seconds >= 0:
         raise InputError(f"`checkpoint_seconds` must be 0 or more, got {checkpoint_seconds}.")

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
-from irem._checks import positive
+from irem._checks import count, positive
 from irem._errors import InputError
 from irem._problem import Problem, square_error
 from irem.descent import FixedStep, Point, Trajectory, first_guess, look
@@ -36,7 +36,7 @@ class IREM(AbstractMethod):
 
     def __check_init__(self) -> None:
         """Refuse a descent that goes nowhere."""
-        positive("num_steps", self.num_steps)
+        count("num_steps", self.num_steps)
         positive("step_size", self.step_size)
 
     def loss(

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from irem._checks import positive
+from irem._checks import count
 from irem._problem import Problem
 from irem.tasks.base import AbstractTask, Difficulty
 
@@ -34,7 +34,7 @@ class Addition(AbstractTask):
     def __post_init__(self) -> None:
         """Refuse settings that make no problem."""
         super().__post_init__()
-        positive("size", self.size)
+        count("size", self.size)
 
     @property
     def shapes(self) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -56,8 +56,10 @@ class AbstractGraphTask(AbstractTask):
         """Refuse a difficulty that is neither a name nor a number of nodes."""
         if isinstance(difficulty, str):
             super().check_difficulty(difficulty)
-        elif difficulty < 1:
-            raise InputError(f"A graph needs at least 1 node, got difficulty {difficulty}.")
+        elif isinstance(difficulty, bool) or not isinstance(difficulty, int) or difficulty < 1:
+            raise InputError(
+                f"A graph needs at least 1 node and a whole number of them, got {difficulty}."
+            )
 
 
 def diagonal(nodes: Bool[Array, "*batch n"]) -> Bool[Array, "*batch n n"]:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import jax
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
-from irem._checks import known, positive
+from irem._checks import count, known
 from irem._errors import InputError
 from irem._problem import Problem
 
@@ -76,7 +76,7 @@ class AbstractTask(abc.ABC):
             >>> irem.tasks.get("addition").batch(jax.random.key(0), 3, "harder").y.shape
             (3, 400)
         """
-        positive("n", n)
+        count("n", n)
         self.check_difficulty(difficulty)
         return _batch(self, key, n, difficulty)
 
