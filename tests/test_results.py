@@ -1,0 +1,15 @@
+"""The tables on the pages are those of the measured results."""
+
+import importlib.util
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+
+
+def test_the_tables_are_made_from_the_committed_results():
+    path = ROOT / "benchmarks/results_table.py"
+    spec = importlib.util.spec_from_file_location("results_table", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    for page, text in module.pages().items():
+        assert page.read_text() == text, f"run python benchmarks/results_table.py ({page.name})"
