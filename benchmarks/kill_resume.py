@@ -39,18 +39,35 @@ def iteration(out):
     return irem.load(out).iteration if (out / "checkpoint.safetensors").exists() else 0
 
 
-def kill_and_finish(out, iterations, kills, longest, seed):
-    """Kill the run `kills` times, then let it finish; report where each kill found it."""
+def wait_for_progress(out, process):
+    """Wait until the run has written another checkpoint, or has ended."""
+    checkpoint = out / "checkpoint.safetensors"
+    before = checkpoint.stat().st_mtime_ns if checkpoint.exists() else 0
+    while process.poll() is None:
+        if checkpoint.exists() and checkpoint.stat().st_mtime_ns != before:
+            return
+        time.sleep(0.01)
+
+
+def kill_and_finish(out, iterations, kills, seed):
+    """Kill the run `kills` times, then let it finish; report where each kill found it.
+
+    Three kills of four come while iterations and checkpoints are under way, one at a random moment
+    of the first seconds, when the run is still being set up or taken up again.
+    """
     moments = random.Random(seed)
     for number in range(kills):
         process = start(out, iterations)
-        time.sleep(moments.uniform(0.2, longest))
+        if number % 4 < 3:
+            wait_for_progress(out, process)
+            time.sleep(moments.uniform(0.0, 0.3))
+        else:
+            time.sleep(moments.uniform(0.0, 6.0))
         finished = process.poll() is not None
         process.send_signal(signal.SIGKILL)
         process.wait()
         print(f"kill {number + 1}: at iteration {iteration(out)}", flush=True)
-        if finished:
-            print("the run had finished before; ask for shorter waits", flush=True)
+        assert not finished, "the run ended before it was killed; ask for more iterations"
     assert start(out, iterations).wait() == 0
 
 
@@ -66,14 +83,13 @@ def main():
     """Compare a killed run with one left alone."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=20)
-    parser.add_argument("--iterations", type=int, default=20_000)
-    parser.add_argument("--longest", type=float, default=8.0, help="Longest wait before a kill.")
+    parser.add_argument("--iterations", type=int, default=60_000)
     parser.add_argument("--seed", type=int, default=0, help="Seed of the waits.")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         alone, killed = Path(folder) / "alone", Path(folder) / "killed"
-        kill_and_finish(alone, options.iterations, 0, 0.0, 0)
-        kill_and_finish(killed, options.iterations, options.kills, options.longest, options.seed)
+        kill_and_finish(alone, options.iterations, 0, 0)
+        kill_and_finish(killed, options.iterations, options.kills, options.seed)
         same = parameters(alone) == parameters(killed)
         leftovers = [path.name for path in killed.glob(".*")]
     print(f"after {options.kills} kills the parameters are {'' if same else 'NOT '}bit-identical")

@@ -25,9 +25,9 @@ class GINE(AbstractEnergy):
 
     $$h_j \leftarrow W_l \Big(h_j + \mathrm{mean}_i\, \phi(h_i + L_l e_{ij})\Big) + b_l$$
 
-    with swish for $\phi$, over the real nodes, self-pairs included; the energy is a small network on
-    the maximum over nodes. The paper's Table 5 has three such layers of 128 and a linear map to the
-    energy; the released program has one hidden layer before that map, and so has this one.
+    with swish for $\phi$, over the real nodes, self-pairs included; the energy is a small network
+    on the maximum over nodes. The paper's Table 5 has three such layers of 128 and a linear map to
+    the energy; the released program has one hidden layer before that map, and so has this one.
 
     Two affine maps in a row are one, so $L_l e_{ij}$ is $a_l x_{ij} + b_l y_{ij} + c_l$ with three
     vectors that are found once: no product of a width x width matrix with every pair is needed.
