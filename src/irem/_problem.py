@@ -65,7 +65,7 @@ def mse(y: ArrayLike, target: ArrayLike, mask: ArrayLike | None = None) -> float
     """Elementwise mean squared error, the metric of every table of the paper.
 
     Example:
-        >>> mse([1.0, 2.0], [1.0, 4.0])
+        >>> mse(jnp.array([1.0, 2.0]), jnp.array([1.0, 4.0]))
         2.0
     """
     y, target = jnp.asarray(y), jnp.asarray(target)
