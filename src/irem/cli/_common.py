@@ -1,6 +1,8 @@
 """What several commands share."""
 
+import contextlib
 import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,6 +19,26 @@ RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder made by `
 DifficultyName = Annotated[
     str, typer.Option(help="same, harder or, for graphs, a number of nodes.")
 ]
+
+
+@contextlib.contextmanager
+def progress_bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A bar on standard error with rate and time left; yields what moves it on."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    console = Console(stderr=True)
+    hidden = not console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
+        task = bar.add_task("", total=total)
+        yield lambda done: bar.advance(task, done)
 
 
 def parse_difficulty(text: str) -> str | int:

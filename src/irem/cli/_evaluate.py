@@ -13,6 +13,7 @@ from irem.cli._common import (
     fresh_key,
     parse_difficulty,
     print_json,
+    progress_bar,
 )
 
 NAME = "evaluate"
@@ -32,14 +33,16 @@ def command(
     import irem
 
     loaded = irem.load(run)
-    result = irem.evaluate(
-        loaded,
-        loaded.task,
-        parse_difficulty(difficulty),
-        problems=problems,
-        max_steps=max_steps,
-        key=fresh_key(seed, "evaluate"),
-    )
+    with progress_bar("answering", problems * len(loaded.models)) as advance:
+        result = irem.evaluate(
+            loaded,
+            loaded.task,
+            parse_difficulty(difficulty),
+            problems=problems,
+            max_steps=max_steps,
+            on_batch=advance,
+            key=fresh_key(seed, "evaluate"),
+        )
     lost = result.reasons["not-finite"]
     if lost:
         typer.echo(

@@ -13,6 +13,7 @@ from irem.cli._common import (
     about,
     fresh_key,
     print_json,
+    progress_bar,
 )
 
 NAME = "solve"
@@ -41,10 +42,16 @@ def command(
     loaded = irem.load(run)
     if not 0 <= model < len(loaded.models):
         raise InputError(f"`model` must be from 0 to {len(loaded.models) - 1}, got {model}.")
-    problems = _arrays.read(x)
-    with jax.default_matmul_precision("float32"):
+    chosen, problems = loaded.models[model], _arrays.read(x)
+    total = jax.tree.leaves(chosen.as_batch(problems)[0])[0].shape[0]
+    full_products = jax.default_matmul_precision("float32")
+    with full_products, progress_bar("answering", total) as advance:
         solution = irem.solve(
-            loaded.models[model], problems, key=fresh_key(seed, "solve"), max_steps=max_steps
+            chosen,
+            problems,
+            key=fresh_key(seed, "solve"),
+            max_steps=max_steps,
+            on_batch=advance,
         )
     _arrays.write(out, solution)
     steps, converged = np.atleast_1d(solution.steps), np.atleast_1d(solution.converged)
@@ -63,9 +70,9 @@ def command(
             }
         )
         return
+    what = "one problem" if len(steps) == 1 else f"{len(steps)} problems"
     typer.echo(
-        f"Answered {len(steps)} problems in {steps.mean():.1f} steps on average; "
-        f"{100 * converged.mean():.1f} % converged; written to '{out}'."
+        f"Answered {what} in {steps.mean():.1f} steps on average; {100 * converged.mean():.1f} % converged; written to '{out}'."
     )
     if not converged.all():
         typer.echo(

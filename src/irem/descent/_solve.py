@@ -2,6 +2,7 @@
 
 import math
 import operator
+from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
 import equinox as eqx
@@ -49,6 +50,7 @@ def solve(
     max_steps: int = 80,
     trajectory: bool = False,
     batch_size: int | None = None,
+    on_batch: Callable[[int], None] | None = None,
 ) -> Solution:
     """Answer problems by descending their energy until it stops changing (Algorithm 2).
 
@@ -66,6 +68,8 @@ def solve(
         trajectory: Whether to keep every answer on the way.
         batch_size: How many problems walk together; by default as many as fit in a few gigabytes.
             Answers do not depend on it.
+        on_batch: Called with the number of problems in every batch that is done, for a progress
+            bar.
 
     Returns:
         A `Solution`; its fields have a leading axis of problems if `x` had one.
@@ -92,6 +96,8 @@ def solve(
             operator.itemgetter(slice(start, start + size)), (x, guesses)
         )
         parts.append(walk(energy, some_x, some_y0, step, halt, max_steps))
+        if on_batch is not None:
+            on_batch(jax.block_until_ready(parts[-1].steps).shape[0])
     solution = parts[0] if len(parts) == 1 else jax.tree.map(lambda *p: jnp.concatenate(p), *parts)
     return jax.tree.map(lambda leaf: leaf[0], solution) if alone else solution
 

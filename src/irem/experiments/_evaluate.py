@@ -1,7 +1,7 @@
 """How well trained models answer fresh problems."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -66,6 +66,7 @@ def evaluate(
     max_steps: int = 80,
     step: AbstractStep | None = None,
     halt: AbstractHalt | None = None,
+    on_batch: Callable[[int], None] | None = None,
     key: PRNGKeyArray,
 ) -> Evaluation:
     """Answer fresh problems with every model and measure the error.
@@ -80,6 +81,7 @@ def evaluate(
         max_steps: Step budget of every descent.
         step: How a step is taken; by default as in training.
         halt: When to stop; by default `EnergyUnchanged()`.
+        on_batch: As in `irem.solve`; every model answers all problems.
         key: Where problems and first guesses are drawn from.
     """
     count("problems", problems)
@@ -87,7 +89,15 @@ def evaluate(
     batch = task.batch(key_problems, problems, difficulty)
     with jax.default_matmul_precision("float32"):
         solutions = [
-            solve(model, batch.x, key=key_guesses, step=step, halt=halt, max_steps=max_steps)
+            solve(
+                model,
+                batch.x,
+                key=key_guesses,
+                step=step,
+                halt=halt,
+                max_steps=max_steps,
+                on_batch=on_batch,
+            )
             for model in _as_models(models)
         ]
     errors = np.stack([problem_errors(s.y, batch) for s in solutions])
