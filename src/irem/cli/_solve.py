@@ -72,7 +72,8 @@ def command(
         return
     what = "one problem" if len(steps) == 1 else f"{len(steps)} problems"
     typer.echo(
-        f"Answered {what} in {steps.mean():.1f} steps on average; {100 * converged.mean():.1f} % converged; written to '{out}'."
+        f"Answered {what} in {steps.mean():.1f} steps on average; "
+        f"{100 * converged.mean():.1f} % converged; written to '{out}'."
     )
     if not converged.all():
         typer.echo(
