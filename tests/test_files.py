@@ -24,5 +24,6 @@ def test_a_failed_write_leaves_the_old_content_and_nothing_else(tmp_path, monkey
 def test_leftovers_of_a_killed_process_are_removed(tmp_path):
     (tmp_path / ".file.123.unfinished").write_bytes(b"half")
     (tmp_path / "file").write_bytes(b"whole")
-    remove_unfinished(tmp_path)
-    assert [p.name for p in tmp_path.iterdir()] == ["file"]
+    (tmp_path / ".mine.unfinished").write_bytes(b"not ours")
+    remove_unfinished(tmp_path, ["file"])
+    assert {p.name for p in tmp_path.iterdir()} == {"file", ".mine.unfinished"}

@@ -12,9 +12,11 @@ from irem._errors import InputError
 
 
 def positive(name: str, value: int | float) -> None:
-    """Refuse a count or size that is not above zero (NaN included)."""
+    """Refuse a size that is not above zero, or not finite."""
     if not value > 0:
         raise InputError(f"`{name}` must be greater than 0, got {value}.")
+    if value == float("inf"):
+        raise InputError(f"`{name}` must be finite, got {value}.")
 
 
 def count(name: str, value: object) -> None:
@@ -43,20 +45,21 @@ def numeric(name: str, value: object, *, keep_integers: bool = False) -> Array:
     if isinstance(value, Tracer):
         return jax.numpy.asarray(value)
     try:
-        array = np.asarray(value)
+        # What lies on a device stays there.
+        array = value if isinstance(value, jax.Array) else np.asarray(value)
     except ValueError as error:
         raise InputError(f"`{name}` is not a rectangular array: {error}.") from error
     if array.dtype.kind not in "fiub" and not jax.numpy.issubdtype(array.dtype, np.floating):
         raise InputError(f"`{name}` must hold numbers, got an array of {array.dtype}.")
     if keep_integers and array.dtype.kind in "iub":
         return jax.numpy.asarray(array)
-    dtype = jax.dtypes.canonicalize_dtype(np.result_type(array.dtype, np.float32))
     with np.errstate(over="ignore"):  # what overflows becomes infinite, and is refused as such
-        array = array.astype(dtype)
-    if not np.isfinite(array).all():
-        bad = int(np.size(array) - np.isfinite(array).sum())
+        dtype = jax.dtypes.canonicalize_dtype(np.result_type(array.dtype, np.float32))
+        array = jax.numpy.asarray(array.astype(dtype))
+    bad = int(array.size - jax.numpy.isfinite(array).sum())
+    if bad:
         raise InputError(
             f"`{name}` must be finite, but {bad} of its {array.size} numbers are NaN or infinite "
             "(or too large for 32 bits); remove or replace them."
         )
-    return jax.numpy.asarray(array)
+    return array

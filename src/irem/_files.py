@@ -1,6 +1,7 @@
 """Files that are either whole or not there."""
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 _SUFFIX = ".unfinished"
@@ -24,7 +25,8 @@ def write_whole(path: Path, content: bytes) -> None:
         raise
 
 
-def remove_unfinished(folder: Path) -> None:
-    """Remove what a process that was killed while writing left in `folder`."""
-    for path in folder.glob(f".*{_SUFFIX}"):
-        path.unlink(missing_ok=True)
+def remove_unfinished(folder: Path, names: Iterable[str]) -> None:
+    """Remove what a process that was killed while writing the files `names` left in `folder`."""
+    for name in names:
+        for path in folder.glob(f".{name}.*{_SUFFIX}"):
+            path.unlink(missing_ok=True)

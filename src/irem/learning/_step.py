@@ -21,8 +21,6 @@ class TrainState(eqx.Module):
     replay: PyTree[Array]
     key: PRNGKeyArray
     iteration: Int[Array, ""]
-    skipped_in_a_row: Int[Array, ""]
-    skipped: Int[Array, ""]
 
 
 class StepInfo(eqx.Module):
@@ -46,8 +44,8 @@ def init(recipe: Recipe, method: AbstractMethod, key: PRNGKeyArray) -> TrainStat
     """The state before the first iteration."""
     fresh = jax.eval_shape(lambda k: _fresh(recipe, k), key)
     optimiser = recipe.optimiser.init(eqx.filter(method, eqx.is_inexact_array))
-    zero = jnp.zeros((), jnp.int32)
-    return TrainState(method, optimiser, recipe.replay.init(fresh), key, zero, zero, zero)
+    iteration = jnp.zeros((), jnp.int32)
+    return TrainState(method, optimiser, recipe.replay.init(fresh), key, iteration)
 
 
 def iterate(recipe: Recipe, state: TrainState) -> tuple[TrainState, StepInfo]:
@@ -61,21 +59,12 @@ def iterate(recipe: Recipe, state: TrainState) -> tuple[TrainState, StepInfo]:
     (loss, ends), gradient = eqx.filter_value_and_grad(_batch_loss, has_aux=True)(
         state.method, starts, key_loss
     )
-    norm = optax.tree.norm(gradient)
-    applied = jnp.isfinite(norm) & jnp.isfinite(loss)
-    method, optimiser = _update(recipe, state, gradient, applied)
+    method, optimiser, applied = _update(recipe, state, gradient, loss)
     finite = jnp.isfinite(ends).all(axis=tuple(range(1, ends.ndim)), keepdims=True)
     ended = Candidates(starts.problem, jnp.where(finite, ends, starts.y))
-    state = TrainState(
-        method,
-        optimiser,
-        recipe.replay.push(state.replay, ended),
-        state.key,
-        state.iteration + 1,
-        jnp.where(applied, 0, state.skipped_in_a_row + 1),
-        state.skipped + ~applied,
-    )
-    return state, StepInfo(loss, norm, applied)
+    replay = recipe.replay.push(state.replay, ended)
+    info = StepInfo(loss, optax.tree.norm(gradient), applied)
+    return TrainState(method, optimiser, replay, state.key, state.iteration + 1), info
 
 
 @eqx.filter_jit(donate="all-except-first")
@@ -121,13 +110,17 @@ def _batch_loss(
 
 
 def _update(
-    recipe: Recipe, state: TrainState, gradient: PyTree, applied: Bool[Array, ""]
-) -> tuple[AbstractMethod, PyTree]:
+    recipe: Recipe, state: TrainState, gradient: PyTree, loss: Float[Array, ""]
+) -> tuple[AbstractMethod, PyTree, Bool[Array, ""]]:
+    """The method and optimiser after one update, if that update is finite, and whether it was."""
     parameters = eqx.filter(state.method, eqx.is_inexact_array)
     updates, optimiser = recipe.optimiser.update(gradient, state.optimiser, parameters)
     method = eqx.apply_updates(state.method, updates)
+    moved = eqx.filter(method, eqx.is_inexact_array)
+    applied = jnp.isfinite(optax.tree.norm((gradient, moved)) + loss)
     keep = lambda new, old: jnp.where(applied, new, old) if eqx.is_array(new) else new  # noqa: E731
     return (
         jax.tree.map(keep, method, state.method),
         jax.tree.map(keep, optimiser, state.optimiser),
+        applied,
     )

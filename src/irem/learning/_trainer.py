@@ -2,9 +2,10 @@
 
 import contextlib
 import dataclasses
+import functools
+import json
 import time
 from pathlib import Path
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -14,24 +15,13 @@ from jaxtyping import Array, Key
 
 from irem._checks import count, known, positive
 from irem._errors import DivergenceError, InputError
-from irem._files import remove_unfinished
 from irem._trees import is_key, map_arrays
 from irem._version import __version__
-from irem.learning._checkpoint import load_arrays, save_arrays
+from irem.learning._folder import RunFolder
 from irem.learning._interrupt import Interrupt
 from irem.learning._replay import AbstractReplay, Replay
-from irem.learning._run import (
-    CHECKPOINT,
-    FORMAT,
-    SETTINGS,
-    History,
-    Run,
-    load_history,
-    read_settings,
-    unstack,
-    write_settings,
-)
-from irem.learning._step import Recipe, StepInfo, TrainState, init, run_chunk
+from irem.learning._run import FORMAT, History, Run, unstack
+from irem.learning._step import Recipe, StepInfo, TrainState, init, iterate, run_chunk
 from irem.learning._watch import Watcher
 from irem.methods import AbstractMethod, describe_method
 from irem.tasks import AbstractTask
@@ -42,8 +32,6 @@ PRECISIONS = ("default", "float32")
 # Iterations in one compiled call. Chunks end at multiples of it, also after a resume, so that an
 # interrupted run goes through the very same calls as one that was not.
 _CHUNK = 100
-# A run in which this many updates in a row were not finite will not recover.
-_HOPELESS = 100
 
 
 def train(
@@ -91,12 +79,14 @@ def train(
         The trained models with their history.
 
     Raises:
-        DivergenceError: 100 updates in a row were not finite in every model. The last good state
-            is kept in `out`.
+        DivergenceError: Most updates of a chunk were not finite, in every model. The last good
+            state is kept in `out`.
     """
     count("iterations", iterations)
     count("batch_size", batch_size)
     positive("learning_rate", learning_rate)
+    if clip_norm is not None:
+        positive("clip_norm", clip_norm)
     if not checkpoint_seconds >= 0:
         raise InputError(f"`checkpoint_seconds` must be 0 or more, got {checkpoint_seconds}.")
     known("decay", decay, DECAYS)
@@ -108,33 +98,36 @@ def train(
         "version": __version__,
         "task": {"name": task.name, "settings": task.settings()},
         "method": describe_method(method),
-        "iterations": iterations,
-        "batch_size": batch_size,
-        "learning_rate": learning_rate,
+        "iterations": int(iterations),
+        "batch_size": int(batch_size),
+        "learning_rate": float(learning_rate),
         "decay": decay,
-        "clip_norm": clip_norm,
-        "replay_capacity": replay.capacity if isinstance(replay, Replay) else 0,
+        "clip_norm": None if clip_norm is None else float(clip_norm),
+        "replay": {"name": type(replay).__qualname__, **dataclasses.asdict(replay)},
         "precision": precision,
         "keys": np.asarray(jax.random.key_data(keys)).tolist(),
     }
-    optimiser = _optimiser(learning_rate, decay, clip_norm, iterations)
-    recipe = Recipe(task, optimiser, replay, batch_size)
+    settings = json.loads(json.dumps(settings))  # as a file has them: lists for tuples
+    schedule = int(iterations) if decay == "cosine" else None
+    optimiser = _optimiser(settings["learning_rate"], schedule, settings["clip_norm"])
+    recipe = Recipe(task, optimiser, replay, int(batch_size))
+    _check_fit(recipe, method if key.ndim == 0 else map_arrays(lambda a: a[0], method), keys[0])
     states = eqx.filter_vmap(lambda m, k: init(recipe, m, k))(methods, keys)
     history = History.empty(seeds)
-    folder = None if out is None else Path(out)
-    if folder is not None:
-        states, history = _open_folder(folder, settings, resume, states, history)
-    products = contextlib.nullcontext()
-    if precision == "float32":
-        products = jax.default_matmul_precision("float32")
-    with (
-        products,
-        Watcher(folder, iterations, seeds, progress, int(states.iteration[0])) as watcher,
-    ):
+    with contextlib.ExitStack() as stack:
+        folder = None
+        if out is not None:
+            folder = stack.enter_context(RunFolder.hold(Path(out), settings, resume=resume))
+            states, history = folder.start(settings, states, history)
+        if precision == "float32":
+            stack.enter_context(jax.default_matmul_precision("float32"))
+        path = None if folder is None else folder.path
+        done = int(states.iteration[0])
+        watcher = stack.enter_context(Watcher(path, iterations, seeds, progress, done))
         states, history = _loop(
             recipe, states, history, iterations, folder, checkpoint_seconds, watcher
         )
-    return Run(task, unstack(states.method, seeds), iterations, history, settings, folder)
+    return Run(task, unstack(states.method, seeds), int(iterations), history, settings, path)
 
 
 def _loop(
@@ -142,7 +135,7 @@ def _loop(
     states: TrainState,
     history: History,
     iterations: int,
-    folder: Path | None,
+    folder: RunFolder | None,
     checkpoint_seconds: float,
     watcher: Watcher,
 ) -> tuple[TrainState, History]:
@@ -152,16 +145,17 @@ def _loop(
         while done < iterations:
             end = min(iterations, (done // _CHUNK + 1) * _CHUNK)
             states, infos = run_chunk(recipe, states, end - done)
-            done = end
-            history = _record(history, done, infos)
+            diverging = np.asarray(infos.applied).mean(1) < 0.5
+            history = _record(history, end, infos)
             watcher.show(history)
-            hopeless = bool((np.asarray(states.skipped_in_a_row) >= _HOPELESS).all())
+            hopeless = diverging.all() and (end - done == _CHUNK or end == iterations)
+            done = end
             due = time.monotonic() - saved_at >= checkpoint_seconds
             if folder is not None and (due or done == iterations or interrupt.asked or hopeless):
-                _save(folder, states, history, only_if_missing=hopeless)
+                folder.save(states, history, good=not diverging.all())
                 saved_at = time.monotonic()
             if hopeless:
-                raise DivergenceError(_diverged(done, folder))
+                raise DivergenceError(_diverged(done, history, folder))
             if interrupt.asked and done < iterations:
                 raise KeyboardInterrupt
     return states, history
@@ -182,64 +176,28 @@ def _stack(key: Array, method: AbstractMethod) -> tuple[Key[Array, " seeds"], Ab
     return key, method
 
 
+def _check_fit(recipe: Recipe, method: AbstractMethod, key: Key[Array, ""]) -> None:
+    """Refuse a method that cannot answer the problems of the task, before anything is written."""
+    try:
+        state = eqx.filter_eval_shape(init, recipe, method, key)
+        eqx.filter_eval_shape(iterate, recipe, state)
+    except TypeError as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(
+            f"The method does not fit the problems of '{recipe.task.name}': {reason}"
+        ) from error
+
+
+@functools.lru_cache(maxsize=32)
 def _optimiser(
-    learning_rate: float, decay: str, clip_norm: float | None, iterations: int
+    learning_rate: float, decay_steps: int | None, clip_norm: float | None
 ) -> optax.GradientTransformation:
-    rate = (
-        learning_rate
-        if decay == "constant"
-        else optax.cosine_decay_schedule(learning_rate, iterations)
-    )
+    """Adam; the same settings give the same object, so that nothing is compiled anew for them."""
+    rate = learning_rate
+    if decay_steps is not None:
+        rate = optax.cosine_decay_schedule(learning_rate, decay_steps)
     adam = optax.adam(rate)
-    if clip_norm is None:
-        return adam
-    positive("clip_norm", clip_norm)
-    return optax.chain(optax.clip_by_global_norm(clip_norm), adam)
-
-
-def _open_folder(
-    folder: Path, settings: dict[str, Any], resume: bool, states: TrainState, history: History
-) -> tuple[TrainState, History]:
-    """Make the folder of a run, or take up the run that is in it."""
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"'{folder}' is a file; choose a folder for the run.")
-    if not folder.exists() or not any(folder.iterdir()):
-        folder.mkdir(parents=True, exist_ok=True)
-        write_settings(folder, settings)
-        return states, history
-    remove_unfinished(folder)
-    if not (folder / SETTINGS).exists() and any(folder.iterdir()):
-        raise InputError(f"'{folder}' exists and is not a run; choose another folder.")
-    if not resume:
-        raise InputError(
-            f"'{folder}' already holds a run; pass --resume to go on with it, or choose another "
-            "folder."
-        )
-    if (folder / SETTINGS).exists():
-        _check_same(folder, read_settings(folder), settings)
-    if (folder / CHECKPOINT).exists():
-        states = load_arrays(folder / CHECKPOINT, {"state": states})["state"]
-        history = load_history(folder, states.iteration.shape[0])
-    done = int(states.iteration[0])
-    if done > settings["iterations"]:
-        raise InputError(
-            f"The run in '{folder}' has done {done} iterations already, more than the "
-            f"{settings['iterations']} asked for."
-        )
-    write_settings(folder, settings)
-    return states, history
-
-
-def _check_same(folder: Path, old: dict[str, Any], new: dict[str, Any]) -> None:
-    """Refuse to go on with other settings than a run was started with."""
-    free = {"version"} | ({"iterations"} if new["decay"] == "constant" else set())
-    changed = [name for name in new if name not in free and old.get(name) != new[name]]
-    if changed:
-        differences = ", ".join(f"{name} was {old.get(name)}, now {new[name]}" for name in changed)
-        raise InputError(
-            f"The run in '{folder}' was started with other settings ({differences}); repeat the "
-            "old ones, or choose another folder."
-        )
+    return adam if clip_norm is None else optax.chain(optax.clip_by_global_norm(clip_norm), adam)
 
 
 def _record(history: History, done: int, infos: StepInfo) -> History:
@@ -250,17 +208,10 @@ def _record(history: History, done: int, infos: StepInfo) -> History:
         return history.append(done, mean(loss), mean(norm), (~applied).sum(1))
 
 
-def _save(folder: Path, states: TrainState, history: History, *, only_if_missing: bool) -> None:
-    path = folder / CHECKPOINT
-    if only_if_missing and path.exists():
-        return
-    chunks = np.asarray(len(history.iteration), np.int32)
-    save_arrays(path, {"state": states, "history": dataclasses.asdict(history), "chunks": chunks})
-
-
-def _diverged(done: int, folder: Path | None) -> str:
-    kept = f" The last good state is kept in '{folder}'." if folder is not None else ""
+def _diverged(done: int, history: History, folder: RunFolder | None) -> str:
+    since = int(history.iteration[-2]) if len(history.iteration) > 1 else 0
+    kept = "" if folder is None else f" The last good state is kept in '{folder.path}'."
     return (
-        f"Training diverged: the last {_HOPELESS} updates up to iteration {done} were not "
+        f"Training diverged: most updates between iterations {since} and {done} were not "
         f"finite.{kept} Try a smaller learning rate, a smaller step size, or clipped gradients."
     )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from irem.learning._run import History
+from irem.learning._scalars import Scalars
 
 
 class Watcher:
@@ -27,13 +27,7 @@ class Watcher:
     def __init__(
         self, folder: Path | None, iterations: int, seeds: int, progress: bool, done: int
     ) -> None:
-        self._writer = None
-        if folder is not None:
-            # Slow to import, and not needed without a folder.
-            from tensorboardX import SummaryWriter  # noqa: PLC0415
-
-            # What a killed run wrote after its last checkpoint is struck out.
-            self._writer = SummaryWriter(str(folder), purge_step=done + 1)
+        self._scalars = None if folder is None else Scalars(folder, done)
         columns = (
             TextColumn("training"),
             BarColumn(),
@@ -55,8 +49,8 @@ class Watcher:
     def __exit__(self, *_: object) -> None:
         """Stop the bar and close the files."""
         self._bar.stop()
-        if self._writer is not None:
-            self._writer.close()
+        if self._scalars is not None:
+            self._scalars.close()
 
     def show(self, history: History) -> None:
         """Show the last chunk of `history`."""
@@ -67,14 +61,15 @@ class Watcher:
         note = f"loss {np.mean(history.loss[-1]):.2e}"
         note += f", {skipped} updates skipped" if skipped else ""
         self._bar.update(self._task, completed=done, rate=f"{rate:.0f} it/s", note=note)
-        if self._writer is not None:
-            self._write(self._writer, history, rate)
+        if self._scalars is not None:
+            self._scalars.write(done, self._last(history, rate))
 
-    def _write(self, writer: Any, history: History, rate: float) -> None:
-        step = int(history.iteration[-1])
+    def _last(self, history: History, rate: float) -> dict[str, float]:
+        """The last chunk of `history` by the names that TensorBoard shows."""
+        scalars = {"iterations_per_second": rate}
         for seed in range(self._seeds):
             tag = "" if self._seeds == 1 else f"/model{seed}"
-            writer.add_scalar(f"loss{tag}", history.loss[-1, seed], step)
-            writer.add_scalar(f"gradient_norm{tag}", history.gradient_norm[-1, seed], step)
-            writer.add_scalar(f"skipped_updates{tag}", history.skipped[-1, seed], step)
-        writer.add_scalar("iterations_per_second", rate, step)
+            scalars[f"loss{tag}"] = history.loss[-1, seed]
+            scalars[f"gradient_norm{tag}"] = history.gradient_norm[-1, seed]
+            scalars[f"skipped_updates{tag}"] = history.skipped[-1, seed]
+        return scalars

@@ -1,0 +1,113 @@
+"""The folder of a run: made, taken up again, and held by one process at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import fcntl
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from irem._errors import InputError
+from irem._files import remove_unfinished
+from irem.learning._checkpoint import load_arrays, save_arrays
+from irem.learning._run import (
+    CHECKPOINT,
+    SETTINGS,
+    History,
+    load_history,
+    read_settings,
+    write_settings,
+)
+from irem.learning._step import TrainState
+
+
+class RunFolder:
+    """A folder that this process writes to and no other."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @staticmethod
+    @contextlib.contextmanager
+    def hold(path: Path, settings: dict[str, Any], *, resume: bool) -> Iterator[RunFolder]:
+        """Make the folder, or check that the run in it may be taken up with `settings`.
+
+        The folder stays locked until the context ends; a process that is killed lets go of it.
+        """
+        _check_usable(path, resume)
+        path.mkdir(parents=True, exist_ok=True)
+        with _locked(path):
+            if (path / SETTINGS).exists():
+                _check_same(path, read_settings(path), settings)
+            remove_unfinished(path, (SETTINGS, CHECKPOINT))
+            yield RunFolder(path)
+
+    def start(
+        self, settings: dict[str, Any], states: TrainState, history: History
+    ) -> tuple[TrainState, History]:
+        """Keep the settings, and return the saved state and history if there are any."""
+        if (self.path / CHECKPOINT).exists():
+            states = load_arrays(self.path / CHECKPOINT, {"state": states})["state"]
+            history = load_history(self.path, states.iteration.shape[0])
+        done = int(states.iteration[0])
+        if done > settings["iterations"]:
+            raise InputError(
+                f"The run in '{self.path}' has done {done} iterations already, more than the "
+                f"{settings['iterations']} asked for."
+            )
+        write_settings(self.path, settings)
+        return states, history
+
+    def save(self, states: TrainState, history: History, *, good: bool) -> None:
+        """Keep state and history; a state that is not good replaces no other."""
+        path = self.path / CHECKPOINT
+        if not good and path.exists():
+            return
+        chunks = np.asarray(len(history.iteration), np.int32)
+        save_arrays(
+            path, {"state": states, "history": dataclasses.asdict(history), "chunks": chunks}
+        )
+
+
+def _check_usable(path: Path, resume: bool) -> None:
+    if path.exists() and not path.is_dir():
+        raise InputError(f"'{path}' is a file; choose a folder for the run.")
+    unfinished = f".{SETTINGS}."  # what a run that was killed at birth leaves behind
+    if not path.exists() or all(p.name.startswith(unfinished) for p in path.iterdir()):
+        return
+    if not (path / SETTINGS).exists():
+        raise InputError(f"'{path}' exists and is not a run; choose another folder.")
+    if not resume:
+        raise InputError(
+            f"'{path}' already holds a run; pass --resume to go on with it, or choose another "
+            "folder."
+        )
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    folder = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError as error:
+        raise InputError(f"Another process is training in '{path}'; wait for it.") from error
+    finally:
+        os.close(folder)
+
+
+def _check_same(path: Path, old: dict[str, Any], new: dict[str, Any]) -> None:
+    """Refuse to go on with other settings than a run was started with."""
+    free = {"version"} | ({"iterations"} if new["decay"] == "constant" else set())
+    changed = [name for name in new if name not in free and old.get(name) != new[name]]
+    if changed:
+        differences = ", ".join(f"{name} was {old.get(name)}, now {new[name]}" for name in changed)
+        raise InputError(
+            f"The run in '{path}' was started with other settings ({differences}); repeat the "
+            "old ones, or choose another folder."
+        )
