@@ -71,5 +71,7 @@ def mse(y: ArrayLike, target: ArrayLike, mask: ArrayLike | None = None) -> float
     y, target = jnp.asarray(y), jnp.asarray(target)
     if y.shape != target.shape:
         raise ValueError(f"`mse` compares arrays of one shape, got {y.shape} and {target.shape}.")
-    total, count = square_error(y, target, None if mask is None else jnp.asarray(mask))
+    if mask is not None:
+        mask = jnp.broadcast_to(jnp.asarray(mask), y.shape)
+    total, count = square_error(y, target, mask)
     return float(total / count)

@@ -22,15 +22,23 @@ def test_a_perfect_energy_has_no_error_and_converges():
     assert result.mse < 9 * 4.9e-7
     assert result.converged == 1.0
     assert result.reasons == {"energy-unchanged": 50, "budget": 0, "not-finite": 0}
-    assert result.paper_mse == 0.0021
     # Entries are sums of two U(-2.5, 2.5): variance 2 * 25 / 12; five standard errors.
     assert result.trivial_mse == pytest.approx(50 / 12, abs=5 * 4.2 / 250**0.5)
 
 
 def test_the_papers_number_is_not_shown_beside_other_problems():
-    paper = irem.tasks.get("addition", size=5, variant="paper")
-    assert irem.evaluate(MODEL, paper, problems=5, key=jax.random.key(0)).paper_mse is None
-    assert irem.evaluate(MODEL, TASK, problems=5, key=jax.random.key(0)).paper_mse == 0.0003
+    whole = irem.energy.from_function(
+        lambda x, y: jnp.sum((y - x[0] - x[1]) ** 2), answer_shape=(400,)
+    )
+    for task, model, expected in (
+        (irem.tasks.get("addition"), whole, {"same": 0.0003, "harder": 0.0021}),
+        (irem.tasks.get("addition", variant="paper"), whole, {}),
+        (TASK, SQUARES, {}),
+    ):
+        for difficulty in ("same", "harder"):
+            options = {"problems": 2, "max_steps": 1, "step": 0.1, "key": jax.random.key(0)}
+            result = irem.evaluate(model, task, difficulty, **options)
+            assert result.paper_mse == expected.get(difficulty)
 
 
 def test_a_step_that_is_too_large_is_reported():

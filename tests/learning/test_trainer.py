@@ -1,10 +1,13 @@
 """A run as a folder: what it keeps, how it resumes, what it refuses."""
 
+import dataclasses
+import fcntl
 import json
 import os
 import signal
 import struct
 import threading
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -147,6 +150,19 @@ def test_an_energy_of_ones_own_is_loaded_with_like(tmp_path):
     assert bits(irem.load(tmp_path / "run", like=own)) == bits(run)
 
 
+def test_a_run_on_a_task_of_ones_own_is_loaded_with_task(tmp_path):
+    @dataclasses.dataclass(frozen=True, kw_only=True)
+    class Own(type(TASK)):
+        name: ClassVar[str] = "own"
+
+    run = irem.train(
+        Own(size=4), method(), iterations=1, batch_size=4, key=KEY, out=tmp_path / "run"
+    )
+    with pytest.raises(ValueError, match="Unknown task 'own'"):
+        irem.load(tmp_path / "run")
+    assert bits(irem.load(tmp_path / "run", task=Own(size=4))) == bits(run)
+
+
 def test_a_run_that_keeps_diverging_stops_and_keeps_its_last_good_state(tmp_path):
     with pytest.raises(irem.DivergenceError, match=r"Training diverged.*smaller learning rate"):
         train(tmp_path / "run", model=method(step_size=1e38))
@@ -173,6 +189,50 @@ def test_a_good_checkpoint_is_not_replaced_by_a_diverged_one(tmp_path, monkeypat
     assert (tmp_path / "run" / "checkpoint.safetensors").read_bytes() == good
 
 
+def test_a_short_run_that_skips_every_update_is_not_a_success(tmp_path):
+    with pytest.raises(irem.DivergenceError, match="between iterations 0 and 30"):
+        train(tmp_path / "run", iterations=30, model=method(step_size=1e38))
+
+
+def test_one_process_at_a_time_trains_in_a_folder(tmp_path, straight):
+    folder = os.open(straight.path, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        with pytest.raises(ValueError, match="Another process is training"):
+            train(straight.path, resume=True)
+    finally:
+        os.close(folder)
+    assert bits(train(straight.path, resume=True)) == bits(straight)
+
+
+def test_a_refused_run_touches_nothing_in_the_folder(straight, tmp_path):
+    leftover = straight.path / ".checkpoint.safetensors.1.unfinished"
+    leftover.write_bytes(b"another process is writing this")
+    with pytest.raises(ValueError, match="already holds a run"):
+        train(straight.path)
+    assert leftover.exists()
+    leftover.unlink()
+    (tmp_path / ".mine.unfinished").write_bytes(b"mine")
+    with pytest.raises(ValueError, match="is not a run"):
+        train(tmp_path, resume=True)
+    assert (tmp_path / ".mine.unfinished").exists()
+
+
+def test_a_run_killed_at_birth_leaves_a_folder_that_can_be_used(tmp_path):
+    (tmp_path / ".run.json.1.unfinished").write_bytes(b"{")
+    train(tmp_path, iterations=1)
+    assert irem.load(tmp_path).iteration == 1
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_a_method_that_does_not_fit_the_task_is_refused_before_anything_is_written(tmp_path):
+    other = irem.tasks.get("addition", size=5)
+    energy = irem.energy.MLP.for_task(other, width=8, key=jax.random.key(0))
+    with pytest.raises(ValueError, match="does not fit the problems of 'addition'"):
+        train(tmp_path / "run", model=irem.IREM(energy))
+    assert not (tmp_path / "run").exists()
+
+
 def test_cosine_decay_and_clipping_change_the_updates(straight):
     assert bits(train(decay="cosine")) != bits(straight)
     assert bits(train(clip_norm=1e-3)) != bits(straight)
@@ -185,6 +245,7 @@ def test_cosine_decay_and_clipping_change_the_updates(straight):
         ({"iterations": 0}, "`iterations` must be greater than 0, got 0"),
         ({"batch_size": -3}, "`batch_size` must be greater than 0"),
         ({"learning_rate": float("nan")}, "`learning_rate` must be greater than 0"),
+        ({"learning_rate": float("inf")}, "`learning_rate` must be finite"),
         ({"decay": "cosin"}, "Did you mean 'cosine'"),
         ({"precision": "half"}, "known are default, float32"),
         ({"clip_norm": 0.0}, "`clip_norm` must be greater than 0"),
@@ -252,6 +313,9 @@ def edit(**changes):
         (lambda path: (path / "run.json").write_text("[]"), "is truncated or damaged"),
         (lambda path: (path / "run.json").unlink(), "is not a run"),
         (edit(format=2), "install a newer irem"),
+        (edit(format=None), "is truncated or damaged"),
+        (edit(method="x"), "is damaged"),
+        (edit(method={"name": "irem", "gradient": "last-step", "energy": "mlp"}), "is damaged"),
         (edit(task={"name": "subtraction", "settings": {}}), "Unknown task 'subtraction'"),
         (edit(method={}), "is damaged"),
         (edit(task={"name": "addition", "settings": {"size": 5}}), "was not written for this run"),

@@ -61,7 +61,7 @@ def test_the_page_needs_nothing_beside_itself(demo):
         assert base64.b64decode(data).startswith(b"\x89PNG")
 
 
-def test_the_page_shows_four_figures_with_captions_and_the_papers_numbers(demo):
+def test_the_page_shows_four_figures_with_captions_and_what_was_done(demo):
     page = Page()
     page.feed((demo / "index.html").read_text())
     for words in (
@@ -72,8 +72,10 @@ def test_the_page_shows_four_figures_with_captions_and_the_papers_numbers(demo):
     ):
         assert any(words in alternative for alternative in page.alternatives)
     text = " ".join(page.text)
-    for number in ("0.0003", "0.0021", "0.0014", "0.0078", "0.0422"):
-        assert number in text
+    # The paper's numbers are for vectors of 400; these have 8 entries.
+    assert "IREM in the paper" in text
+    assert "0.0003" not in text
+    assert "100 iterations of 32 fresh" in text
 
 
 def test_the_figures_are_also_files(demo):

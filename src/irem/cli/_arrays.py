@@ -2,6 +2,7 @@
 
 import io
 import zipfile
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -33,14 +34,21 @@ def read(path: Path) -> np.ndarray:
         raise InputError(f"There is no file '{path}'.")
     try:
         if path.suffix == ".csv":
-            lines = path.read_text().splitlines()
-            if not any(lines):
-                raise ValueError("it is empty")
-            return np.loadtxt(lines, delimiter=",", ndmin=1)
+            return _read_csv(path)
         loaded = np.load(path, allow_pickle=False)
-        return loaded if path.suffix == ".npy" else _only(loaded, path)
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise InputError(f"'{path}' does not hold an array of numbers: {error}.") from error
+    except (ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        what = "table of numbers" if path.suffix == ".csv" else "NumPy file of numbers"
+        reason = str(error).partition(";")[0].partition("(")[0].strip().rstrip(".")
+        raise InputError(f"'{path}' is not a {what} ({reason}).") from error
+    return _only(loaded, path) if isinstance(loaded, np.lib.npyio.NpzFile) else loaded
+
+
+def _read_csv(path: Path) -> np.ndarray:
+    """Numbers separated by commas, without a header row."""
+    lines = path.read_text(encoding="utf-8-sig").splitlines()
+    if not any(lines):
+        raise ValueError("it is empty")
+    return np.loadtxt(lines, delimiter=",", ndmin=1)
 
 
 def _only(archive: np.lib.npyio.NpzFile, path: Path) -> np.ndarray:
@@ -50,7 +58,10 @@ def _only(archive: np.lib.npyio.NpzFile, path: Path) -> np.ndarray:
         raise InputError(
             f"'{path}' holds {len(names)} arrays ({', '.join(names)}); call the problems `x`."
         )
-    return archive["x" if "x" in names else names[0]]
+    try:
+        return archive["x" if "x" in names else names[0]]
+    except (ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise InputError(f"'{path}' is damaged: its arrays cannot be read.") from error
 
 
 def write(path: Path, solution: Solution) -> None:

@@ -15,6 +15,10 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on sta
 Seed = Annotated[int, typer.Option(help="Where problems and first guesses are drawn from.")]
 Problems = Annotated[int, typer.Option(help="Number of fresh problems.")]
 MaxSteps = Annotated[int, typer.Option(help="Step budget of every descent.")]
+StepSize = Annotated[
+    float | None,
+    typer.Option(help="Size of a step; smaller if descents diverge.", show_default="as trained"),
+]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder made by `irem train`.")]
 DifficultyName = Annotated[
     str, typer.Option(help="same, harder or, for graphs, a number of nodes.")
@@ -49,14 +53,19 @@ def parse_difficulty(text: str) -> str | int:
         return text
 
 
+def check_seed(seed: int, seeds: int = 1) -> None:
+    """Refuse a seed outside the range of JAX's keys."""
+    from irem._errors import InputError
+
+    if not 0 <= seed <= 2**32 - seeds:
+        raise InputError(f"`seed` must be a whole number from 0 to {2**32 - seeds}, got {seed}.")
+
+
 def fresh_key(seed: int, purpose: str) -> Any:
     """A key for `purpose` that no training run and no other purpose draws from."""
     import jax
 
-    from irem._errors import InputError
-
-    if not 0 <= seed < 2**32:
-        raise InputError(f"`seed` must be a whole number from 0 to 4294967295, got {seed}.")
+    check_seed(seed)
     return jax.random.fold_in(jax.random.key(seed), int.from_bytes(purpose.encode()[:4]))
 
 

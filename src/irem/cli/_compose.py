@@ -10,6 +10,7 @@ from irem.cli._common import (
     Problems,
     RunFolder,
     Seed,
+    StepSize,
     about,
     fresh_key,
     print_json,
@@ -25,6 +26,7 @@ def command(
     operations: Annotated[int, typer.Option(help="How many additions are nested.")] = 10,
     problems: Problems = 1000,
     max_steps: MaxSteps = 80,
+    step_size: StepSize = None,
     seed: Seed = 0,
     json: Json = False,
 ) -> None:
@@ -42,6 +44,7 @@ def command(
             operations,
             problems=problems,
             max_steps=max_steps,
+            step=None if step_size is None else irem.FixedStep(step_size),
             key=fresh_key(seed, "compose"),
         )
         for model in loaded.models

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from irem.cli._common import Json, print_json
+from irem.cli._common import Json, check_seed, print_json
 
 NAME = "demo"
 HELP = "Learn to add on this machine in about two minutes, and write a page to look at."
@@ -20,10 +20,14 @@ def command(
     json: Json = False,
 ) -> None:
     """Train, evaluate, and write a page."""
+    from irem._checks import count
     from irem._files import write_whole
     from irem.experiments import demo
     from irem.report import demo_figures, demo_page, png
 
+    check_seed(seed)
+    count("iterations", iterations)
+    count("size", size)
     typer.echo(f"Learning to add two vectors of {size} entries by energy minimisation.", err=True)
     result = demo(out, iterations=iterations, size=size, seed=seed)
     drawn = demo_figures(result)

@@ -9,6 +9,7 @@ from irem.cli._common import (
     Problems,
     RunFolder,
     Seed,
+    StepSize,
     about,
     fresh_key,
     parse_difficulty,
@@ -26,6 +27,7 @@ def command(
     difficulty: DifficultyName = "same",
     problems: Problems = 1000,
     max_steps: MaxSteps = 80,
+    step_size: StepSize = None,
     seed: Seed = 0,
     json: Json = False,
 ) -> None:
@@ -40,6 +42,7 @@ def command(
             parse_difficulty(difficulty),
             problems=problems,
             max_steps=max_steps,
+            step=None if step_size is None else irem.FixedStep(step_size),
             on_batch=advance,
             key=fresh_key(seed, "evaluate"),
         )
@@ -47,7 +50,7 @@ def command(
     if lost:
         typer.echo(
             f"irem: {lost} descents left the numbers and were stopped at their last finite answer; "
-            "the step is too large for these problems.",
+            "the step is too large for these problems: try a smaller --step-size.",
             err=True,
         )
     if json:
@@ -57,6 +60,7 @@ def command(
     paper = "not printed" if result.paper_mse is None else f"{result.paper_mse:.4f}"
     for name, value in {
         "task": f"{result.task}, {result.difficulty} ({problems} problems)",
+        "trained": f"{loaded.iteration} of {loaded.settings['iterations']} iterations",
         "mse": f"{result.mse:.3g} (standard error {result.mse_sem:.1g}"
         + (spread if len(result.mse_by_model) > 1 else "")
         + ")",
@@ -67,3 +71,5 @@ def command(
         "converged": f"{100 * result.converged:.1f} %",
     }.items():
         typer.echo(f"{name:>14}  {value}")
+    if result.mse > result.trivial_mse:
+        typer.echo("irem: A predictor that learns nothing has a smaller error.", err=True)

@@ -45,6 +45,8 @@ def main() -> None:
     Bad input ends in one sentence on standard error and exit code 2, a run that diverged in exit
     code 1; anything else that is raised is a bug and keeps its traceback.
     """
+    from jax.errors import JaxRuntimeError
+
     from irem._errors import DivergenceError, InputError
 
     try:
@@ -53,10 +55,14 @@ def main() -> None:
         _end(str(error), 2)
     except DivergenceError as error:
         _end(str(error), 1)
+    except JaxRuntimeError as error:
+        if "RESOURCE_EXHAUSTED" not in str(error):
+            raise
+        _end("This needs more memory than there is; ask for a smaller size, batch or buffer.", 2)
     except OSError as error:
-        place = f" '{error.filename}'" if error.filename else ""
+        place = f" '{error.filename}'" if error.filename else " a file"
         reason = os.strerror(error.errno) if error.errno else str(error)
-        _end(f"Cannot use{place}: {reason}. Nothing half-written was left behind.", 2)
+        _end(f"Cannot use{place}: {reason}; what was written whole before is kept.", 2)
 
 
 def _end(sentence: str, code: int) -> None:

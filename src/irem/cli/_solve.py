@@ -10,6 +10,7 @@ from irem.cli._common import (
     MaxSteps,
     RunFolder,
     Seed,
+    StepSize,
     about,
     fresh_key,
     print_json,
@@ -26,6 +27,7 @@ def command(
     x: Annotated[Path, typer.Argument(metavar="X", help="One problem, or a stack of problems.")],
     out: Annotated[Path, typer.Option(help="Where the answers go: .npy, .npz or .csv.")],
     max_steps: MaxSteps = 80,
+    step_size: StepSize = None,
     model: Annotated[int, typer.Option(help="Which model of a run with several seeds.")] = 0,
     seed: Seed = 0,
     json: Json = False,
@@ -44,13 +46,13 @@ def command(
         raise InputError(f"`model` must be from 0 to {len(loaded.models) - 1}, got {model}.")
     chosen, problems = loaded.models[model], _arrays.read(x)
     total = jax.tree.leaves(chosen.as_batch(problems)[0])[0].shape[0]
-    full_products = jax.default_matmul_precision("float32")
-    with full_products, progress_bar("answering", total) as advance:
+    with progress_bar("answering", total) as advance:
         solution = irem.solve(
             chosen,
             problems,
             key=fresh_key(seed, "solve"),
             max_steps=max_steps,
+            step=None if step_size is None else irem.FixedStep(step_size),
             on_batch=advance,
         )
     _arrays.write(out, solution)
@@ -77,6 +79,7 @@ def command(
     )
     if not converged.all():
         typer.echo(
-            f"irem: {(~converged).sum()} answers had not settled; try a larger --max-steps.",
+            f"irem: {(~converged).sum()} of {len(steps)} had not settled after {max_steps} steps "
+            "and may be wrong: too little training, or a problem unlike those of training.",
             err=True,
         )

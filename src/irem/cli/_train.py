@@ -1,11 +1,12 @@
 """`irem train`."""
 
+import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from irem.cli._common import Json, print_json
+from irem.cli._common import Json, about, check_seed, print_json
 
 NAME = "train"
 HELP = "Train a method on a task and keep the run in a folder."
@@ -13,9 +14,10 @@ EXAMPLE = "Example: irem train addition --iterations 10000 --seed 0 --out runs/a
 
 
 def command(
+    context: typer.Context,
     task: Annotated[str, typer.Argument(help="Name of a task; see `irem tasks`.")],
     out: Annotated[Path, typer.Option(help="Folder to keep the run in.")],
-    method: Annotated[str, typer.Option(help="What is trained.")] = "irem",
+    method: Annotated[str, typer.Option(help="What is trained: irem.")] = "irem",
     energy: Annotated[
         str | None, typer.Option(help="mlp or gine; by default the one that fits the task.")
     ] = None,
@@ -38,7 +40,7 @@ def command(
         int, typer.Option(help="Capacity of the replay buffer; 0 for none.")
     ] = 10_000,
     variant: Annotated[
-        str, typer.Option(help="Problems as the released program or as the paper's text has them.")
+        str, typer.Option(help="Problems as in the program (released) or in the text (paper).")
     ] = "released",
     size: Annotated[
         int | None,
@@ -46,6 +48,9 @@ def command(
     ] = None,
     width: Annotated[
         int | None, typer.Option(help="Units of a hidden layer.", show_default="paper")
+    ] = None,
+    depth: Annotated[
+        int | None, typer.Option(help="Number of hidden layers.", show_default="paper")
     ] = None,
     aggregate: Annotated[
         str | None,
@@ -65,7 +70,7 @@ def command(
     ] = 30.0,
     json: Json = False,
 ) -> None:
-    """Train a method on a task."""
+    """Train a method on a task; with --resume, options that are not given come from the run."""
     import equinox as eqx
     import jax
     import numpy as np
@@ -75,64 +80,95 @@ def command(
     from irem._errors import InputError
     from irem.methods import build_method
 
+    given = {name: value for name, value in context.params.items() if _is_given(context, name)}
+    chosen = {**context.params, **(_stored(out) if resume else {}), **given}
+    seed, seeds, replay = chosen["seed"], chosen["seeds"], chosen["replay"]
     count("seeds", seeds)
+    check_seed(seed, seeds)
     if replay < 0:
         raise InputError(f"`replay` must be 0 or more, got {replay}.")
-    if not 0 <= seed <= 2**32 - seeds:
-        raise InputError(f"`seed` must be a whole number from 0 to 4294967295, got {seed}.")
-    problems = irem.tasks.get(task, variant=variant, **({} if size is None else {"size": size}))
+    sized = {} if chosen["size"] is None else {"size": chosen["size"]}
+    problems = irem.tasks.get(task, variant=chosen["variant"], **sized)
     graphs = isinstance(problems, irem.tasks.AbstractGraphTask)
+    energy_settings = {name: chosen[name] for name in ("width", "depth", "aggregate")}
     settings = {
-        "name": method,
-        "num_steps": num_steps,
-        "step_size": step_size,
-        "gradient": gradient,
+        **{name: chosen[name] for name in ("num_steps", "step_size", "gradient")},
+        "name": chosen["method"],
         "energy": {
-            "name": energy or ("gine" if graphs else "mlp"),
-            **{
-                name: value
-                for name, value in (("width", width), ("aggregate", aggregate))
-                if value is not None
-            },
+            "name": chosen["energy"] or ("gine" if graphs else "mlp"),
+            **{name: value for name, value in energy_settings.items() if value is not None},
         },
     }
     build_method(problems, settings, key=jax.random.key(0))  # says what is wrong, if anything
     keys = jax.vmap(jax.random.key)(np.arange(seed, seed + seeds, dtype=np.uint32))
-    pairs = jax.vmap(jax.random.split)(keys)
-    methods = eqx.filter_vmap(lambda key: build_method(problems, settings, key=key))(pairs[:, 0])
+    build = lambda key: build_method(problems, settings, key=jax.random.split(key)[0])  # noqa: E731
+    if chosen["batch_size"] is None:
+        chosen["batch_size"] = 64 if graphs else 128
     try:
         run = irem.train(
             problems,
-            methods,
-            iterations=iterations,
-            batch_size=batch_size or (64 if graphs else 128),
-            learning_rate=learning_rate,
-            decay=decay,
-            clip_norm=clip_norm,
+            eqx.filter_vmap(build)(keys),
+            key=keys,
             replay=irem.Replay(replay) if replay else irem.NoReplay(),
-            precision=precision,
-            key=pairs[:, 1],
-            out=out,
-            resume=resume,
-            checkpoint_seconds=checkpoint_seconds,
             progress=True,
+            **{name: chosen[name] for name in _PASSED_ON},
         )
     except KeyboardInterrupt:
-        typer.echo(f"irem: Stopped; the run is kept in '{out}'. Go on with --resume.", err=True)
+        typer.echo(f"irem: {_stopped(out)}", err=True)
         raise typer.Exit(130) from None
     _report(run, json)
 
 
-def _report(run, json: bool) -> None:  # noqa: ANN001
+_STORED = ("iterations", "batch_size", "learning_rate", "decay", "clip_norm", "precision")
+_PASSED_ON = (*_STORED, "out", "resume", "checkpoint_seconds")
+
+
+def _is_given(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name != "DEFAULT"
+
+
+def _stored(out: Path) -> dict[str, Any]:
+    """The options that the run in `out` was started with, if there is one."""
+    from irem._errors import InputError
+    from irem.learning import read_settings
+
+    if not (out / "run.json").exists():
+        typer.echo(f"irem: There is no run in '{out}' yet; starting one.", err=True)
+        return {}
+    stored = read_settings(out)
+    try:
+        method, energy = dict(stored["method"]), dict(stored["method"]["energy"])
+        names = {"method": method.pop("name"), "energy": energy.pop("name")}
+        del method["energy"]
+        return {
+            **{name: stored[name] for name in _STORED},
+            **{**stored["task"]["settings"], **method, **energy, **names},
+            "replay": stored["replay"].get("capacity", 0),
+            "seed": stored["keys"][0][-1],
+            "seeds": len(stored["keys"]),
+        }
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"'{out / 'run.json'}' is damaged: it lacks {error}.") from error
+
+
+def _stopped(out: Path) -> str:
+    from irem.learning import iterations_done
+
+    done = iterations_done(out) if (out / "run.json").exists() else 0
+    if not done:
+        return f"Stopped before the first checkpoint; '{out}' holds nothing to go on with."
+    return f"Stopped; iteration {done} is kept in '{out}'. Go on with --resume."
+
+
+def _report(run: Any, json: bool) -> None:
     skipped = int(run.history.skipped.sum())
     loss = [float(v) for v in run.history.loss[-1]]
     if json:
-        from irem.cli._common import about
-
         print_json({**about(run), "out": str(run.path), "loss": loss, "skipped_updates": skipped})
         return
     losses = ", ".join(f"{v:.3g}" for v in loss)
     typer.echo(f"Trained {run.iteration} iterations; loss {losses}; kept in '{run.path}'.")
     if skipped:
         typer.echo(f"irem: {skipped} updates were not finite and were skipped.", err=True)
-    typer.echo(f"Next: irem evaluate {run.path} --difficulty harder")
+    typer.echo(f"Next: irem evaluate {shlex.quote(str(run.path))} --difficulty harder")

@@ -14,7 +14,7 @@ from irem._checks import count, numeric
 from irem._errors import InputError
 from irem.descent._halt import AbstractHalt, EnergyUnchanged
 from irem.descent._solution import Reason, Solution, Trajectory
-from irem.descent._step import AbstractStep, Landscape, Point, look
+from irem.descent._step import AbstractStep, FixedStep, Landscape, Point, look
 
 _RUNNING = -1
 # Answers that walk together hold at most this many entries; a graph energy keeps a few thousand
@@ -45,7 +45,7 @@ def solve(
     y0: Any = None,
     *,
     key: PRNGKeyArray | None = None,
-    step: AbstractStep | None = None,
+    step: AbstractStep | float | None = None,
     halt: AbstractHalt | None = None,
     max_steps: int = 80,
     trajectory: bool = False,
@@ -54,7 +54,8 @@ def solve(
 ) -> Solution:
     """Answer problems by descending their energy until it stops changing (Algorithm 2).
 
-    Every problem has its own landscape, starts from its own guess and stops by itself.
+    Every problem has its own landscape, starts from its own guess and stops by itself. Products are
+    taken in full float32, whatever the device prefers.
 
     Arguments:
         energy: A trained model, or an energy.
@@ -62,7 +63,8 @@ def solve(
         y0: First guesses, shaped like the answers; drawn uniformly from (-1, 1) if not given.
         key: Where first guesses are drawn from. The guess of problem `i` depends on `key` and `i`
             alone.
-        step: How a step is taken; a trained model brings the rule it was trained with.
+        step: How a step is taken, a number meaning `FixedStep`; a trained model brings the rule it
+            was trained with.
         halt: When to stop; by default `EnergyUnchanged()`.
         max_steps: Number of steps after which every descent stops.
         trajectory: Whether to keep every answer on the way.
@@ -81,30 +83,43 @@ def solve(
         >>> irem.solve(energy, x, y0, step=irem.FixedStep(0.25)).y.round(2)
         Array([[1., 2.]], dtype=float32)
     """
+    if not isinstance(energy, Walkable):
+        raise InputError(
+            f"`solve` walks an energy or a trained model, got a {type(energy).__name__}; of a run "
+            "pass `run.model`."
+        )
     count("max_steps", max_steps)
     if batch_size is not None:
         count("batch_size", batch_size)
-    step = _trained_step(energy) if step is None else step
+    if step is None:
+        step = _trained_step(energy)
+    elif not isinstance(step, AbstractStep):
+        step = FixedStep(step)
     halt = EnergyUnchanged() if halt is None else halt
     x, alone = energy.as_batch(x)
     guesses = _first_guesses(energy, x, y0, alone, key)
     walk = _walk_recorded if trajectory else _walk
-    size = _even_batch(guesses.shape, batch_size)
+    kept = max_steps + 1 if trajectory else 1
+    size = _even_batch(guesses.shape, kept, batch_size)
     parts = []
     for start in range(0, guesses.shape[0], size):
         some_x, some_y0 = jax.tree.map(
             operator.itemgetter(slice(start, start + size)), (x, guesses)
         )
-        parts.append(walk(energy, some_x, some_y0, step, halt, max_steps))
+        with jax.default_matmul_precision("float32"):
+            parts.append(walk(energy, some_x, some_y0, step, halt, max_steps))
         if on_batch is not None:
             on_batch(jax.block_until_ready(parts[-1].steps).shape[0])
     solution = parts[0] if len(parts) == 1 else jax.tree.map(lambda *p: jnp.concatenate(p), *parts)
     return jax.tree.map(lambda leaf: leaf[0], solution) if alone else solution
 
 
-def _even_batch(shape: tuple[int, ...], batch_size: int | None) -> int:
-    """A batch size that splits the problems evenly, so that few shapes are compiled."""
-    problems, entries = shape[0], math.prod(shape[1:])
+def _even_batch(shape: tuple[int, ...], kept: int, batch_size: int | None) -> int:
+    """A batch size that splits the problems evenly, so that few shapes are compiled.
+
+    Of every answer `kept` copies stay in memory, which is little beside what an energy needs.
+    """
+    problems, entries = shape[0], math.prod(shape[1:]) * math.ceil(kept / 64)
     largest = batch_size or max(1, _ENTRIES // entries)
     return math.ceil(problems / math.ceil(problems / largest))
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from irem._checks import positive
@@ -41,12 +42,14 @@ class FixedStep(AbstractStep):
         step_size: The paper's $\lambda$.
     """
 
-    step_size: float
+    # An array, so that another size needs no compilation.
+    step_size: Float[Array, ""]
 
-    def __check_init__(self) -> None:
-        """Refuse a step that goes nowhere or uphill."""
-        positive("step_size", self.step_size)
+    def __init__(self, step_size: float) -> None:
+        positive("step_size", step_size)
+        self.step_size = jnp.asarray(step_size, float)
 
     def __call__(self, landscape: Landscape, point: Point) -> Point:
         """Take one step from `point`."""
-        return look(landscape, point.y - self.step_size * point.gradient)
+        step_size = self.step_size.astype(point.y.dtype)
+        return look(landscape, point.y - step_size * point.gradient)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -128,15 +129,19 @@ class GINE(AbstractEnergy):
         return Graph.of(x).edges.shape
 
     def as_batch(self, x: Any) -> tuple[Graph, bool]:
-        """`x` as graphs: an n x n matrix, or a stack of them."""
+        """`x` as graphs: an n x n matrix, a stack of them, or a table of flat ones.
+
+        A square table is one graph, whatever it may have been meant to be.
+        """
         if isinstance(x, Graph):
             edges, nodes = numeric("x", x.edges), x.nodes
         else:
-            edges, nodes = numeric("x", x), None
+            edges, nodes = _square(numeric("x", x)), None
         if edges.ndim not in (2, 3) or edges.shape[-1] != edges.shape[-2] or edges.size == 0:
             raise InputError(
                 f"`x` has shape {edges.shape}; expected one graph as a matrix of shape (nodes, "
-                "nodes), or a stack of them of shape (n, nodes, nodes)."
+                "nodes), a stack of them of shape (n, nodes, nodes), or n flat rows of nodes x "
+                "nodes numbers."
             )
         if nodes is not None and nodes.shape != edges.shape[:-1]:
             raise InputError(f"`x` has nodes of shape {nodes.shape} and edges of {edges.shape}.")
@@ -144,6 +149,14 @@ class GINE(AbstractEnergy):
         if edges.ndim == 3:
             return graph, False
         return jax.tree.map(lambda leaf: leaf[None], graph), True
+
+
+def _square(edges: Array) -> Array:
+    """A table of flat graphs as a stack of matrices; anything else as it is."""
+    if edges.ndim != 2 or edges.shape[0] == edges.shape[1]:
+        return edges
+    nodes = math.isqrt(edges.shape[1])
+    return edges.reshape(-1, nodes, nodes) if nodes**2 == edges.shape[1] else edges
 
 
 def _messages(

@@ -2,7 +2,6 @@
 
 from irem.experiments._compose import PAPER_COMPOSITION as PAPER_COMPOSITION
 from irem.experiments._compose import compose as compose
-from irem.experiments._demo import DEVIATIONS as DEVIATIONS
 from irem.experiments._demo import Demo as Demo
 from irem.experiments._demo import demo as demo
 from irem.experiments._evaluate import Evaluation as Evaluation

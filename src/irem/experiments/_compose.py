@@ -6,7 +6,7 @@ from jaxtyping import PRNGKeyArray
 
 from irem._checks import count
 from irem._errors import InputError
-from irem.descent import Walkable, solve
+from irem.descent import AbstractStep, Walkable, solve
 from irem.tasks import AbstractTask, Addition
 
 PAPER_COMPOSITION = {2: 0.0014, 5: 0.0078, 10: 0.0422}
@@ -20,6 +20,7 @@ def compose(
     *,
     problems: int = 1000,
     max_steps: int = 80,
+    step: AbstractStep | None = None,
     key: PRNGKeyArray,
 ) -> list[float]:
     r"""Error after each of `operations` nested additions (Section 4.4 of the paper).
@@ -41,7 +42,8 @@ def compose(
     errors = []
     for k in range(1, operations + 1):
         x = jnp.stack([guess, operands[k]], axis=1)
-        guess = solve(model, x, key=jax.random.fold_in(key, k), max_steps=max_steps).y
+        key_step = jax.random.fold_in(key, k)
+        guess = solve(model, x, key=key_step, step=step, max_steps=max_steps).y
         truth = truth + operands[k]
         errors.append(float(jnp.mean(jnp.square(guess - truth))))
     return errors

@@ -14,12 +14,6 @@ from irem.learning import Run, train
 from irem.methods import IREM
 from irem.tasks import Addition
 
-DEVIATIONS = (
-    "5,000 iterations of 32 fresh and 32 replayed problems; the paper has 10,000 of 128 and 128.",
-    "A learning rate that falls from 0.001 to 0 along a cosine; the paper has 0.0001 throughout.",
-)
-"""Where the demonstration departs from the paper's settings."""
-
 
 @dataclasses.dataclass(frozen=True)
 class Demo:

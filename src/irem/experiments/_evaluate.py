@@ -34,7 +34,7 @@ class Evaluation:
         trivial_mse: Error of the predictor that learns nothing, on the same problems.
         oracle_mse: Error of the best possible answer, on the same problems.
         oracle_problems: On how many of them `oracle_mse` was taken.
-        paper_mse: The paper's error of IREM, where it prints one.
+        paper_mse: The paper's error of IREM, where it prints one for this very task.
     """
 
     task: str
@@ -64,14 +64,12 @@ def evaluate(
     *,
     problems: int = 1000,
     max_steps: int = 80,
-    step: AbstractStep | None = None,
+    step: AbstractStep | float | None = None,
     halt: AbstractHalt | None = None,
     on_batch: Callable[[int], None] | None = None,
     key: PRNGKeyArray,
 ) -> Evaluation:
     """Answer fresh problems with every model and measure the error.
-
-    Products are taken in full float32, whatever the device prefers.
 
     Arguments:
         models: A run, a trained model, or several models.
@@ -87,19 +85,18 @@ def evaluate(
     count("problems", problems)
     key_problems, key_guesses = jax.random.split(key)
     batch = task.batch(key_problems, problems, difficulty)
-    with jax.default_matmul_precision("float32"):
-        solutions = [
-            solve(
-                model,
-                batch.x,
-                key=key_guesses,
-                step=step,
-                halt=halt,
-                max_steps=max_steps,
-                on_batch=on_batch,
-            )
-            for model in _as_models(models)
-        ]
+    solutions = [
+        solve(
+            model,
+            batch.x,
+            key=key_guesses,
+            step=step,
+            halt=halt,
+            max_steps=max_steps,
+            on_batch=on_batch,
+        )
+        for model in _as_models(models)
+    ]
     errors = np.stack([problem_errors(s.y, batch) for s in solutions])
     reason = np.concatenate([np.asarray(s.reason) for s in solutions])
     trivial_mse, oracle_mse, oracle_problems = floors(task, batch)
@@ -117,7 +114,7 @@ def evaluate(
         trivial_mse=trivial_mse,
         oracle_mse=oracle_mse,
         oracle_problems=oracle_problems,
-        paper_mse=task.paper_mse.get(str(difficulty)) if task.variant == "released" else None,
+        paper_mse=task.paper_mse.get(str(difficulty)) if task == type(task)() else None,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from types import FrameType
 
@@ -33,3 +34,7 @@ class Interrupt:
         if self.asked:
             raise KeyboardInterrupt
         self.asked = True
+        print(
+            "Stopping at the end of this chunk of iterations; Ctrl-C again drops the chunk.",
+            file=sys.stderr,
+        )

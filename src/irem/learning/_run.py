@@ -90,11 +90,14 @@ class Run:
         return self.models[0]
 
 
-def load(path: str | Path, like: AbstractMethod | None = None) -> Run:
+def load(
+    path: str | Path, *, task: AbstractTask | None = None, like: AbstractMethod | None = None
+) -> Run:
     """Read the run in the folder `path`.
 
     Arguments:
         path: A folder that `irem.train(..., out=path)` or `irem train --out` made.
+        task: For runs on a task of one's own: that task.
         like: For runs with an energy of one's own: one method of the same form.
     """
     path = Path(path)
@@ -105,16 +108,26 @@ def load(path: str | Path, like: AbstractMethod | None = None) -> Run:
             "--resume."
         )
     try:
-        task = tasks.get(settings["task"]["name"], **settings["task"]["settings"])
+        if task is None:
+            task = tasks.get(settings["task"]["name"], **settings["task"]["settings"])
         seeds = len(settings["keys"])
         methods = _skeleton(task, settings["method"], seeds, like)
-    except (KeyError, TypeError) as error:
+    except InputError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(f"'{path / SETTINGS}' is damaged: it lacks or spoils {error}.") from error
     stacked = load_arrays(path / CHECKPOINT, methods, prefix="['state'].method")
-    iteration = load_arrays(path / CHECKPOINT, np.zeros(seeds, np.int32), "['state'].iteration")
-    return Run(
-        task, unstack(stacked, seeds), int(iteration[0]), load_history(path, seeds), settings, path
-    )
+    models, history = unstack(stacked, seeds), load_history(path, seeds)
+    return Run(task, models, iterations_done(path), history, settings, path)
+
+
+def iterations_done(path: Path) -> int:
+    """How far the run in `path` had got at its last checkpoint; 0 where there is none."""
+    if not (path / CHECKPOINT).exists():
+        return 0
+    seeds = len(read_settings(path)["keys"])
+    like = np.zeros(seeds, np.int32)
+    return int(load_arrays(path / CHECKPOINT, like, "['state'].iteration")[0])
 
 
 def load_history(path: Path, seeds: int) -> History:
@@ -140,12 +153,12 @@ def read_settings(path: Path) -> dict[str, Any]:
         )
     try:
         settings = json.loads((path / SETTINGS).read_text())
-        made_by = settings["format"], settings["version"]
+        written, version = int(settings["format"]), settings["version"]
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"'{path / SETTINGS}' is truncated or damaged ({error}).") from error
-    if made_by[0] > FORMAT:
+    if written > FORMAT:
         raise InputError(
-            f"The run in '{path}' was written by irem {made_by[1]} in format {made_by[0]}; this is "
+            f"The run in '{path}' was written by irem {version} in format {written}; this is "
             f"irem {__version__}, which reads up to format {FORMAT}: install a newer irem."
         )
     return settings

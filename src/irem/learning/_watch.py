@@ -36,8 +36,15 @@ class Watcher:
             TimeRemainingColumn(),
             TextColumn("{task.fields[note]}"),
         )
-        self._bar = Progress(*columns, console=Console(stderr=True), disable=not progress)
-        self._task = self._bar.add_task("", total=iterations, completed=done, rate="", note="")
+        console = Console(stderr=True)
+        bar_fits = progress and console.is_terminal
+        self._bar = Progress(*columns, console=console, disable=not bar_fits)
+        self._task = self._bar.add_task(
+            "", total=iterations, completed=done, rate="", note="compiling"
+        )
+        # Where no bar can be drawn, a line now and then tells as much.
+        self._lines = console if progress and not bar_fits else None
+        self._iterations, self._line_at = iterations, time.monotonic()
         self._seeds = seeds
         self._done, self._time = done, time.monotonic()
 
@@ -61,6 +68,11 @@ class Watcher:
         note = f"loss {np.mean(history.loss[-1]):.2e}"
         note += f", {skipped} updates skipped" if skipped else ""
         self._bar.update(self._task, completed=done, rate=f"{rate:.0f} it/s", note=note)
+        if self._lines is not None and (now - self._line_at > 10 or done == self._iterations):
+            left = (self._iterations - done) / rate
+            line = f"training {done}/{self._iterations}, {rate:.0f} it/s, {left:.0f} s left, {note}"
+            self._lines.print(line, highlight=False, soft_wrap=True)
+            self._line_at = now
         if self._scalars is not None:
             self._scalars.write(done, self._last(history, rate))
 

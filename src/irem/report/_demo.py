@@ -5,7 +5,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from irem._version import __version__
-from irem.experiments import DEVIATIONS, PAPER_COMPOSITION, Demo
+from irem.experiments import PAPER_COMPOSITION, Demo
 from irem.report import _figures as figures
 from irem.report import _page as html
 
@@ -19,7 +19,7 @@ def demo_figures(demo: Demo) -> dict[str, Figure]:
         "loss": figures.loss_curve(history.iteration, history.loss),
         "error-by-step": figures.error_by_step(
             {d: walks.errors for d, walks in demo.walks.items()},
-            {d: e.paper_mse for d, e in levels.items() if e.paper_mse is not None},
+            {d: e.paper_mse for d, e in levels.items()},
             {d: e.trivial_mse for d, e in levels.items()},
         ),
         "energy-by-error": figures.energy_by_error(demo.scatter),
@@ -63,7 +63,7 @@ def demo_page(demo: Demo, drawn: dict[str, Figure]) -> str:
             ),
             _composition(demo),
             html.heading("What differs from the paper's settings"),
-            html.bullets(DEVIATIONS),
+            html.bullets(_deviations(demo)),
             html.heading("Next"),
             html.commands(
                 [
@@ -74,9 +74,21 @@ def demo_page(demo: Demo, drawn: dict[str, Figure]) -> str:
                 ]
             ),
         ],
-        f"irem {__version__}, JAX {jax.__version__}, {jax.devices()[0].device_kind}; seed and "
-        "settings are in run.json beside this page.",
+        f"irem {__version__}, JAX {jax.__version__}, {jax.devices()[0].device_kind}; all settings "
+        "are in run.json beside this page.",
     )
+
+
+def _deviations(demo: Demo) -> list[str]:
+    """Where the run departs from the paper's settings."""
+    settings = demo.run.settings
+    batch = settings["batch_size"]
+    return [
+        f"{settings['iterations']:,} iterations of {batch} fresh and {batch} replayed problems; "
+        "the paper has 10,000 of 128 and 128.",
+        f"A learning rate that starts at {settings['learning_rate']} and falls to 0 along a "
+        "cosine; the paper has 0.0001 throughout.",
+    ]
 
 
 def _decimal(value: float) -> str:
@@ -108,8 +120,9 @@ def _scores(demo: Demo) -> str:
 
 
 def _composition(demo: Demo) -> str:
+    at_paper_size = demo.evaluations["same"].paper_mse is not None
     rows = [
-        [str(k), _decimal(demo.composition[k - 1]), f"{paper:.4f}"]
+        [str(k), _decimal(demo.composition[k - 1]), f"{paper:.4f}" if at_paper_size else ""]
         for k, paper in PAPER_COMPOSITION.items()
     ]
     return html.table(["additions in a row", "this run", "IREM in the paper"], rows, best=1)
@@ -117,7 +130,7 @@ def _composition(demo: Demo) -> str:
 
 _LANDSCAPE = (
     "A slice of the learned landscape of one harder problem: the plane through two first guesses "
-    "and the answer. Each star is one step; both paths end in the same place."
+    "and the answer of the first. Each star is one step."
 )
 _ERROR = (
     "Error against steps, mean and 5 to 95 % of 200 problems. Dashed: IREM in the paper. Dotted: "

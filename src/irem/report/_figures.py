@@ -43,13 +43,15 @@ def loss_curve(iteration: np.ndarray, loss: np.ndarray) -> Figure:
 
 
 def error_by_step(
-    errors: Mapping[str, np.ndarray], paper: Mapping[str, float], trivial: Mapping[str, float]
+    errors: Mapping[str, np.ndarray],
+    paper: Mapping[str, float | None],
+    trivial: Mapping[str, float | None],
 ) -> Figure:
     """Error against the number of steps, with the paper's error and the trivial floor.
 
     Arguments:
         errors: For each difficulty an array of problems x steps; step 0 is the first guess.
-        paper: The paper's error.
+        paper: The paper's error, where it prints one.
         trivial: Error of the predictor that learns nothing.
     """
     figure, axes = _axes()
@@ -60,14 +62,17 @@ def error_by_step(
         axes.fill_between(steps, low, high, color=colour, alpha=0.18, linewidth=0)
         axes.semilogy(steps, array.mean(0), color=colour, linewidth=2, label=name)
         for level, line, word in ((paper, "--", "paper"), (trivial, ":", "trivial")):
-            axes.axhline(level[name], color=colour, linestyle=line, linewidth=1)
+            value = level[name]
+            if value is None:
+                continue
+            axes.axhline(value, color=colour, linestyle=line, linewidth=1)
             place = {"textcoords": "offset points", "ha": "right", "fontsize": 8}
-            axes.annotate(f"{word}, {name}", (last, level[name]), (0, 3), color=colour, **place)
+            axes.annotate(f"{word}, {name}", (last, value), (0, 3), color=colour, **place)
     axes.set_xlabel("steps taken (0 is the first guess)")
     axes.set_ylabel("mean squared error")
     axes.set_xlim(0, last)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.legend(frameon=False, loc="upper center")
+    axes.legend(frameon=False, loc="center right", bbox_to_anchor=(1.0, 0.62))
     return figure
 
 

@@ -13,7 +13,8 @@ main { max-width: 72rem; margin: 0 auto; padding: 2rem 1.25rem 4rem; }
 h1 { font-size: 1.9rem; line-height: 1.2; margin: 0 0 .5rem; }
 h2 { font-size: 1.2rem; margin: 2rem 0 .5rem; }
 p { max-width: 46rem; }
-table { border-collapse: collapse; background: white; font-variant-numeric: tabular-nums; }
+table { border-collapse: collapse; background: white; font-variant-numeric: tabular-nums;
+  display: block; width: fit-content; max-width: 100%; overflow-x: auto; }
 th, td { padding: .45rem .9rem; border: 1px solid #e5e7eb; text-align: right; }
 th:first-child, td:first-child { text-align: left; }
 thead th { background: #f3f4f6; }

@@ -1,11 +1,11 @@
 """Problems with known answers, each with its floors."""
 
+import dataclasses
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
 from irem._checks import known
-from irem._errors import InputError
 from irem.tasks._addition import Addition as Addition
 from irem.tasks._connected_components import ConnectedComponents as ConnectedComponents
 from irem.tasks._edge_copy import EdgeCopy as EdgeCopy
@@ -40,7 +40,7 @@ def get(name: str, **settings: Any) -> AbstractTask:
         'paper'
     """
     known("task", name, TASKS)
-    try:
-        return TASKS[name](**settings)
-    except TypeError as error:
-        raise InputError(f"Task '{name}' cannot be made with {settings}: {error}.") from error
+    accepted = [field.name for field in dataclasses.fields(TASKS[name])]
+    for setting in settings:
+        known(f"setting of the task '{name}'", setting, accepted)
+    return TASKS[name](**settings)

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from irem._errors import InputError
+from irem._checks import count
 from irem._problem import Graph, Problem
 from irem.tasks.base import AbstractTask, Difficulty
 
@@ -56,10 +56,8 @@ class AbstractGraphTask(AbstractTask):
         """Refuse a difficulty that is neither a name nor a number of nodes."""
         if isinstance(difficulty, str):
             super().check_difficulty(difficulty)
-        elif isinstance(difficulty, bool) or not isinstance(difficulty, int) or difficulty < 1:
-            raise InputError(
-                f"A graph needs at least 1 node and a whole number of them, got {difficulty}."
-            )
+        else:
+            count("number of nodes", difficulty)
 
 
 def diagonal(nodes: Bool[Array, "*batch n"]) -> Bool[Array, "*batch n n"]:

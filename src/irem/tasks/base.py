@@ -41,7 +41,7 @@ class AbstractTask(abc.ABC):
     trivial_mse: ClassVar[Mapping[str, float]] = MappingProxyType({})
     """Error of `trivial` by difficulty, measured by `benchmarks/floors.py` on 20,000 problems."""
     oracle_mse: ClassVar[Mapping[str, float]] = MappingProxyType({})
-    """Error of `oracle` by difficulty, measured likewise."""
+    """Error of `oracle` by difficulty, measured likewise; a sampler on 2,000 problems."""
     oracle_problems: ClassVar[int | None] = None
     """On how many problems `oracle` is affordable, where it is a slow estimate."""
 
