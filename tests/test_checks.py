@@ -34,9 +34,7 @@ def test_sizes_are_above_zero_and_finite(value):
 
 
 def test_an_unknown_name_lists_the_known_ones():
-    with pytest.raises(
-        ValueError, match=r"Unknown rule 'fxed'; known are fixed, free. Did you mean"
-    ):
+    with pytest.raises(ValueError, match=r"Unknown rule 'fxed'; known are fixed, free\. Did you"):
         known("rule", "fxed", ["fixed", "free"])
 
 

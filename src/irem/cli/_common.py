@@ -4,12 +4,21 @@ import contextlib
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+import jax
 import typer
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+)
 
-if TYPE_CHECKING:
-    from irem.learning import Run
+from irem._errors import InputError
+from irem.learning import Run
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
 Seed = Annotated[int, typer.Option(help="Where problems and first guesses are drawn from.")]
@@ -28,15 +37,6 @@ DifficultyName = Annotated[
 @contextlib.contextmanager
 def progress_bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
     """A bar on standard error with rate and time left; yields what moves it on."""
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
     columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     console = Console(stderr=True)
     hidden = not console.is_terminal
@@ -55,21 +55,17 @@ def parse_difficulty(text: str) -> str | int:
 
 def check_seed(seed: int, seeds: int = 1) -> None:
     """Refuse a seed outside the range of JAX's keys."""
-    from irem._errors import InputError
-
     if not 0 <= seed <= 2**32 - seeds:
         raise InputError(f"`seed` must be a whole number from 0 to {2**32 - seeds}, got {seed}.")
 
 
 def fresh_key(seed: int, purpose: str) -> Any:
     """A key for `purpose` that no training run and no other purpose draws from."""
-    import jax
-
     check_seed(seed)
     return jax.random.fold_in(jax.random.key(seed), int.from_bytes(purpose.encode()[:4]))
 
 
-def about(run: "Run") -> dict[str, Any]:
+def about(run: Run) -> dict[str, Any]:
     """What every JSON object says of the run it is about."""
     method = run.settings["method"]
     return {

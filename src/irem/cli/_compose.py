@@ -2,8 +2,10 @@
 
 from typing import Annotated
 
+import numpy as np
 import typer
 
+import irem
 from irem.cli._common import (
     Json,
     MaxSteps,
@@ -15,6 +17,7 @@ from irem.cli._common import (
     fresh_key,
     print_json,
 )
+from irem.experiments import PAPER_COMPOSITION
 
 NAME = "compose"
 HELP = "Apply a learned addition several times to its own output."
@@ -31,11 +34,6 @@ def command(
     json: Json = False,
 ) -> None:
     """Nest a learned addition."""
-    import numpy as np
-
-    import irem
-    from irem.experiments import PAPER_COMPOSITION
-
     loaded = irem.load(run)
     curves = [
         irem.compose(

@@ -5,7 +5,11 @@ from typing import Annotated
 
 import typer
 
+from irem._checks import count
+from irem._files import write_whole
 from irem.cli._common import Json, check_seed, print_json
+from irem.experiments import demo
+from irem.report import demo_figures, demo_page, png
 
 NAME = "demo"
 HELP = "Learn to add on this machine in about two minutes, and write a page to look at."
@@ -20,11 +24,6 @@ def command(
     json: Json = False,
 ) -> None:
     """Train, evaluate, and write a page."""
-    from irem._checks import count
-    from irem._files import write_whole
-    from irem.experiments import demo
-    from irem.report import demo_figures, demo_page, png
-
     check_seed(seed)
     count("iterations", iterations)
     count("size", size)

@@ -2,6 +2,7 @@
 
 import typer
 
+import irem
 from irem.cli._common import (
     DifficultyName,
     Json,
@@ -32,8 +33,6 @@ def command(
     json: Json = False,
 ) -> None:
     """Measure the error of a run."""
-    import irem
-
     loaded = irem.load(run)
     with progress_bar("answering", problems * len(loaded.models)) as advance:
         result = irem.evaluate(

@@ -5,7 +5,10 @@ import sys
 from typing import Annotated
 
 import typer
+from jax.errors import JaxRuntimeError
 
+from irem._errors import DivergenceError, InputError
+from irem._version import __version__
 from irem.cli import _compose, _demo, _evaluate, _solve, _tasks, _train
 
 app = typer.Typer(
@@ -23,8 +26,6 @@ for command in (_demo, _tasks, _train, _evaluate, _solve, _compose):
 
 def _version(asked: bool) -> bool:
     if asked:
-        from irem._version import __version__
-
         typer.echo(f"irem {__version__}")
         raise typer.Exit
     return asked
@@ -45,10 +46,6 @@ def main() -> None:
     Bad input ends in one sentence on standard error and exit code 2, a run that diverged in exit
     code 1; anything else that is raised is a bug and keeps its traceback.
     """
-    from jax.errors import JaxRuntimeError
-
-    from irem._errors import DivergenceError, InputError
-
     try:
         app()
     except InputError as error:

@@ -3,8 +3,13 @@
 from pathlib import Path
 from typing import Annotated
 
+import jax
+import numpy as np
 import typer
 
+import irem
+from irem._errors import InputError
+from irem.cli import _arrays
 from irem.cli._common import (
     Json,
     MaxSteps,
@@ -33,13 +38,6 @@ def command(
     json: Json = False,
 ) -> None:
     """Answer problems."""
-    import jax
-    import numpy as np
-
-    import irem
-    from irem._errors import InputError
-    from irem.cli import _arrays
-
     _arrays.check_output(out, x)
     loaded = irem.load(run)
     if not 0 <= model < len(loaded.models):

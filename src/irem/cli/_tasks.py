@@ -4,6 +4,7 @@ from typing import Any
 
 import typer
 
+import irem
 from irem.cli._common import Json, print_json
 
 NAME = "tasks"
@@ -13,8 +14,6 @@ EXAMPLE = "Example: irem tasks --json"
 
 def command(json: Json = False) -> None:
     """List the tasks."""
-    import irem
-
     rows: list[dict[str, Any]] = []
     for name, task in irem.tasks.TASKS.items():
         floors = {

@@ -4,9 +4,17 @@ import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
+import equinox as eqx
+import jax
+import numpy as np
 import typer
 
+import irem
+from irem._checks import count
+from irem._errors import InputError
 from irem.cli._common import Json, about, check_seed, print_json
+from irem.learning import iterations_done, read_settings
+from irem.methods import build_method
 
 NAME = "train"
 HELP = "Train a method on a task and keep the run in a folder."
@@ -71,15 +79,6 @@ def command(
     json: Json = False,
 ) -> None:
     """Train a method on a task; with --resume, options that are not given come from the run."""
-    import equinox as eqx
-    import jax
-    import numpy as np
-
-    import irem
-    from irem._checks import count
-    from irem._errors import InputError
-    from irem.methods import build_method
-
     given = {name: value for name, value in context.params.items() if _is_given(context, name)}
     chosen = {**context.params, **(_stored(out) if resume else {}), **given}
     seed, seeds, replay = chosen["seed"], chosen["seeds"], chosen["replay"]
@@ -130,9 +129,6 @@ def _is_given(context: typer.Context, name: str) -> bool:
 
 def _stored(out: Path) -> dict[str, Any]:
     """The options that the run in `out` was started with, if there is one."""
-    from irem._errors import InputError
-    from irem.learning import read_settings
-
     if not (out / "run.json").exists():
         typer.echo(f"irem: There is no run in '{out}' yet; starting one.", err=True)
         return {}
@@ -153,8 +149,6 @@ def _stored(out: Path) -> dict[str, Any]:
 
 
 def _stopped(out: Path) -> str:
-    from irem.learning import iterations_done
-
     done = iterations_done(out) if (out / "run.json").exists() else 0
     if not done:
         return f"Stopped before the first checkpoint; '{out}' holds nothing to go on with."
