@@ -50,6 +50,13 @@ def test_a_step_that_is_too_large_is_reported():
     assert np.isfinite(result.mse)
 
 
+def test_an_energy_that_is_not_finite_gives_no_error_that_looks_like_one():
+    broken = irem.energy.from_function(lambda x, y: jnp.nan * jnp.sum(x[0] - y), answer_shape=(5,))
+    result = irem.evaluate(broken, TASK, problems=3, step=0.1, key=jax.random.key(0))
+    assert np.isnan(result.mse)
+    assert result.reasons["not-finite"] == 3
+
+
 def test_errors_along_descents_fall_at_the_rate_of_the_quadratic():
     batch = TASK.batch(jax.random.key(1), 20, "same")
     walks = descents(MODEL, batch, 6, key=jax.random.key(2))

@@ -126,16 +126,6 @@ def test_an_update_that_is_not_finite_is_skipped():
     assert bool(jnp.isfinite(after.replay.items.y).all())
 
 
-def test_a_finite_gradient_that_leads_to_infinite_parameters_is_skipped_too():
-    recipe, state = make(size=6)
-    recipe = Recipe(recipe.task, optax.adam(float("inf")), recipe.replay, BATCH)
-    before = eqx.filter(state.method, eqx.is_array)
-    after, info = jax.jit(iterate, static_argnums=0)(recipe, state)
-    assert bool(jnp.isfinite(info.gradient_norm))
-    assert not bool(info.applied)
-    assert_same(eqx.filter(after.method, eqx.is_array), before, rtol=0)
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Counting(irem.tasks.AbstractTask):
     """Counts how often its problems are traced."""

@@ -184,7 +184,7 @@ def test_a_good_checkpoint_is_not_replaced_by_a_diverged_one(tmp_path, monkeypat
         return run_chunk(recipe, states, length)
 
     monkeypatch.setattr(_trainer, "run_chunk", diverge)
-    with pytest.raises(irem.DivergenceError, match="last good state is kept"):
+    with pytest.raises(irem.DivergenceError, match="last good state, of iteration 100, is kept"):
         train(tmp_path / "run", iterations=300, resume=True)
     assert (tmp_path / "run" / "checkpoint.safetensors").read_bytes() == good
 
@@ -192,6 +192,12 @@ def test_a_good_checkpoint_is_not_replaced_by_a_diverged_one(tmp_path, monkeypat
 def test_a_short_run_that_skips_every_update_is_not_a_success(tmp_path):
     with pytest.raises(irem.DivergenceError, match="between iterations 0 and 30"):
         train(tmp_path / "run", iterations=30, model=method(step_size=1e38))
+
+
+def test_parameters_that_are_not_finite_are_never_kept(tmp_path):
+    with pytest.raises(irem.DivergenceError, match=r"were not finite\. Try"):
+        train(tmp_path / "run", iterations=200, learning_rate=3e38)
+    assert not (tmp_path / "run" / "checkpoint.safetensors").exists()
 
 
 def test_one_process_at_a_time_trains_in_a_folder(tmp_path, straight):

@@ -97,7 +97,10 @@ def evaluate(
         )
         for model in _as_models(models)
     ]
-    errors = np.stack([problem_errors(s.y, batch) for s in solutions])
+    # An answer without an energy is no answer, and must not look like one.
+    errors = np.stack(
+        [np.where(np.isfinite(s.energy), problem_errors(s.y, batch), np.nan) for s in solutions]
+    )
     reason = np.concatenate([np.asarray(s.reason) for s in solutions])
     trivial_mse, oracle_mse, oracle_problems = floors(task, batch)
     return Evaluation(

@@ -63,10 +63,17 @@ class RunFolder:
         write_settings(self.path, settings)
         return states, history
 
-    def save(self, states: TrainState, history: History, *, good: bool) -> None:
-        """Keep state and history; a state that is not good replaces no other."""
+    def save(self, states: TrainState, history: History, *, good: bool, sound: bool) -> None:
+        """Keep state and history.
+
+        Arguments:
+            states: The whole state.
+            history: What was measured on the way.
+            good: Whether updates are being applied; a state that is not good replaces no other.
+            sound: Whether every parameter is finite; a state that is not sound is never kept.
+        """
         path = self.path / CHECKPOINT
-        if not good and path.exists():
+        if not sound or (not good and path.exists()):
             return
         chunks = np.asarray(len(history.iteration), np.int32)
         save_arrays(

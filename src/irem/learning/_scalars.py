@@ -1,5 +1,6 @@
 """Scalars for TensorBoard."""
 
+import math
 import os
 import socket
 import struct
@@ -26,7 +27,7 @@ class Scalars:
         self._file: BinaryIO | None = None
 
     def write(self, step: int, scalars: Mapping[str, float]) -> None:
-        """Add scalars at `step`."""
+        """Add those scalars at `step` that are finite; a gap in a curve is where they were not."""
         # Slow to import, and not needed in a run without a folder.
         from tensorboardX.proto.event_pb2 import Event  # noqa: PLC0415 # pyright: ignore[reportAttributeAccessIssue]
         from tensorboardX.summary import scalar  # noqa: PLC0415
@@ -34,6 +35,8 @@ class Scalars:
         if self._file is None:
             self._file = self._open()
         for name, value in scalars.items():
+            if not math.isfinite(value):
+                continue
             self._add(Event(wall_time=time.time(), step=step, summary=scalar(name, float(value))))
         self._file.flush()
 

@@ -59,11 +59,13 @@ def iterate(recipe: Recipe, state: TrainState) -> tuple[TrainState, StepInfo]:
     (loss, ends), gradient = eqx.filter_value_and_grad(_batch_loss, has_aux=True)(
         state.method, starts, key_loss
     )
-    method, optimiser, applied = _update(recipe, state, gradient, loss)
+    norm = optax.tree.norm(gradient)
+    applied = jnp.isfinite(norm) & jnp.isfinite(loss)
+    method, optimiser = _update(recipe, state, gradient, applied)
     finite = jnp.isfinite(ends).all(axis=tuple(range(1, ends.ndim)), keepdims=True)
     ended = Candidates(starts.problem, jnp.where(finite, ends, starts.y))
     replay = recipe.replay.push(state.replay, ended)
-    info = StepInfo(loss, optax.tree.norm(gradient), applied)
+    info = StepInfo(loss, norm, applied)
     return TrainState(method, optimiser, replay, state.key, state.iteration + 1), info
 
 
@@ -110,17 +112,26 @@ def _batch_loss(
 
 
 def _update(
-    recipe: Recipe, state: TrainState, gradient: PyTree, loss: Float[Array, ""]
-) -> tuple[AbstractMethod, PyTree, Bool[Array, ""]]:
-    """The method and optimiser after one update, if that update is finite, and whether it was."""
+    recipe: Recipe, state: TrainState, gradient: PyTree, applied: Bool[Array, ""]
+) -> tuple[AbstractMethod, PyTree]:
+    """The method and optimiser after one update, or as they were if it is not to be applied."""
     parameters = eqx.filter(state.method, eqx.is_inexact_array)
     updates, optimiser = recipe.optimiser.update(gradient, state.optimiser, parameters)
     method = eqx.apply_updates(state.method, updates)
-    moved = eqx.filter(method, eqx.is_inexact_array)
-    applied = jnp.isfinite(optax.tree.norm((gradient, moved)) + loss)
     keep = lambda new, old: jnp.where(applied, new, old) if eqx.is_array(new) else new  # noqa: E731
     return (
         jax.tree.map(keep, method, state.method),
         jax.tree.map(keep, optimiser, state.optimiser),
-        applied,
     )
+
+
+@eqx.filter_jit
+def healthy(states: TrainState) -> Bool[Array, " seeds"]:
+    """Whether all parameters are finite, for each state of a stack.
+
+    A finite gradient can still lead out of the numbers, if the learning rate is absurd. That is
+    seen here, once per chunk, rather than at every iteration, where it would cost a twentieth of
+    the time.
+    """
+    arrays = eqx.filter(states.method, eqx.is_inexact_array)
+    return jax.vmap(lambda one: jnp.isfinite(optax.tree.norm(one)))(arrays)

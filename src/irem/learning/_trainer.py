@@ -20,8 +20,8 @@ from irem._version import __version__
 from irem.learning._folder import RunFolder
 from irem.learning._interrupt import Interrupt
 from irem.learning._replay import AbstractReplay, Replay
-from irem.learning._run import FORMAT, History, Run, unstack
-from irem.learning._step import Recipe, StepInfo, TrainState, init, iterate, run_chunk
+from irem.learning._run import FORMAT, History, Run, iterations_done, unstack
+from irem.learning._step import Recipe, StepInfo, TrainState, healthy, init, iterate, run_chunk
 from irem.learning._watch import Watcher
 from irem.methods import AbstractMethod, describe_method
 from irem.tasks import AbstractTask
@@ -145,14 +145,15 @@ def _loop(
         while done < iterations:
             end = min(iterations, (done // _CHUNK + 1) * _CHUNK)
             states, infos = run_chunk(recipe, states, end - done)
-            diverging = np.asarray(infos.applied).mean(1) < 0.5
+            sound = np.asarray(healthy(states))
+            diverging = (np.asarray(infos.applied).mean(1) < 0.5) | ~sound
             history = _record(history, end, infos)
             watcher.show(history)
             hopeless = diverging.all() and (end - done == _CHUNK or end == iterations)
             done = end
             due = time.monotonic() - saved_at >= checkpoint_seconds
             if folder is not None and (due or done == iterations or interrupt.asked or hopeless):
-                folder.save(states, history, good=not diverging.all())
+                folder.save(states, history, good=not diverging.all(), sound=bool(sound.all()))
                 saved_at = time.monotonic()
             if hopeless:
                 raise DivergenceError(_diverged(done, history, folder))
@@ -210,7 +211,9 @@ def _record(history: History, done: int, infos: StepInfo) -> History:
 
 def _diverged(done: int, history: History, folder: RunFolder | None) -> str:
     since = int(history.iteration[-2]) if len(history.iteration) > 1 else 0
-    kept = "" if folder is None else f" The last good state is kept in '{folder.path}'."
+    kept = ""
+    if folder is not None and (reached := iterations_done(folder.path)):
+        kept = f" The last good state, of iteration {reached}, is kept in '{folder.path}'."
     return (
         f"Training diverged: most updates between iterations {since} and {done} were not "
         f"finite.{kept} Try a smaller learning rate, a smaller step size, or clipped gradients."
