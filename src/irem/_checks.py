@@ -55,11 +55,13 @@ def numeric(name: str, value: object, *, keep_integers: bool = False) -> Array:
         return jax.numpy.asarray(array)
     with np.errstate(over="ignore"):  # what overflows becomes infinite, and is refused as such
         dtype = jax.dtypes.canonicalize_dtype(np.result_type(array.dtype, np.float32))
-        array = jax.numpy.asarray(array.astype(dtype))
-    bad = int(array.size - jax.numpy.isfinite(array).sum())
+        array = array.astype(dtype)
+    is_finite = np.isfinite if isinstance(array, np.ndarray) else jax.numpy.isfinite
+    with jax.ensure_compile_time_eval():  # the caller may be traced, the array is not
+        bad = array.size - int(is_finite(array).sum())
     if bad:
         raise InputError(
             f"`{name}` must be finite, but {bad} of its {array.size} numbers are NaN or infinite "
             "(or too large for 32 bits); remove or replace them."
         )
-    return array
+    return jax.numpy.asarray(array)

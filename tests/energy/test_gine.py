@@ -155,7 +155,17 @@ def test_no_product_with_every_pair_is_left_in_the_loop(energy):
     assert max(max(sizes) for sizes in weights) == WIDTH * WIDTH
 
 
-@pytest.mark.parametrize("shape", [(3,), (3, 4), (2, 3, 4), (2, 2, 3, 3), (0, 3, 3), (0, 0)])
+def test_a_table_of_flat_rows_is_a_stack_of_graphs(energy):
+    x = np.arange(3 * 16.0).reshape(3, 4, 4)
+    flat, alone = energy.as_batch(x.reshape(3, 16))
+    assert not alone
+    np.testing.assert_array_equal(flat.edges, x)
+    square, alone = energy.as_batch(x[0])
+    assert alone
+    assert square.edges.shape == (1, 4, 4)
+
+
+@pytest.mark.parametrize("shape", [(3,), (3, 5), (2, 3, 4), (2, 2, 3, 3), (0, 3, 3), (0, 0)])
 def test_problems_that_are_not_square_are_refused(energy, shape):
     with pytest.raises(ValueError, match=r"`x` has shape .*; expected one graph as a matrix"):
         energy.as_batch(np.ones(shape))
