@@ -140,7 +140,7 @@ def test_a_size_below_one_is_refused(task):
 def test_unknown_task_and_unknown_setting_are_refused():
     with pytest.raises(ValueError, match=r"Unknown task 'adition'.*Did you mean 'addition'"):
         irem.tasks.get("adition")
-    with pytest.raises(ValueError, match=r"'edge-copy' cannot be made with {'size': 3}"):
+    with pytest.raises(ValueError, match=r"Unknown setting of the task 'edge-copy' 'size'"):
         irem.tasks.get("edge-copy", size=3)
 
 

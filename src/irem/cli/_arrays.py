@@ -40,7 +40,10 @@ def read(path: Path) -> np.ndarray:
         what = "table of numbers" if path.suffix == ".csv" else "NumPy file of numbers"
         reason = str(error).partition(";")[0].partition("(")[0].strip().rstrip(".")
         raise InputError(f"'{path}' is not a {what} ({reason}).") from error
-    return _only(loaded, path) if isinstance(loaded, np.lib.npyio.NpzFile) else loaded
+    if not isinstance(loaded, np.lib.npyio.NpzFile):
+        return loaded
+    with loaded:
+        return _only(loaded, path)
 
 
 def _read_csv(path: Path) -> np.ndarray:
