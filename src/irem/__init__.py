@@ -1,5 +1,6 @@
 """Reasoning as energy minimisation: learn an energy over answers, then walk downhill on it."""
 
+from irem import descent as descent
 from irem import energy as energy
 from irem import tasks as tasks
 from irem._errors import DivergenceError as DivergenceError
@@ -8,8 +9,11 @@ from irem._problem import Graph as Graph
 from irem._problem import Problem as Problem
 from irem._problem import mse as mse
 from irem._version import __version__ as __version__
+from irem.descent import AnyOf as AnyOf
+from irem.descent import Backtracking as Backtracking
 from irem.descent import EnergyUnchanged as EnergyUnchanged
 from irem.descent import FixedStep as FixedStep
+from irem.descent import GradientSmall as GradientSmall
 from irem.descent import Reason as Reason
 from irem.descent import Solution as Solution
 from irem.descent import Trajectory as Trajectory

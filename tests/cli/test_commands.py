@@ -63,12 +63,13 @@ def test_evaluate_prints_one_json_object(task, difficulty, energy, runs, irem_cl
 
 def test_evaluate_measures_what_python_measures(runs, irem_cli):
     run = irem.load(runs["addition"])
-    printed = json.loads(irem_cli("evaluate", runs["addition"], "--problems", 50, "--json").out)
+    options = ("--problems", 50, "--max-steps", 9, "--json")
+    printed = json.loads(irem_cli("evaluate", runs["addition"], *options).out)
     from irem.cli._common import fresh_key
 
     key_problems, key_guesses = jax.random.split(fresh_key(0, "evaluate"))
     batch = run.task.batch(key_problems, 50, "same")
-    solution = irem.solve(run.model, batch.x, key=key_guesses)
+    solution = irem.solve(run.model, batch.x, key=key_guesses, max_steps=9)
     assert printed["mse"] == pytest.approx(irem.mse(solution.y, batch.y), rel=1e-5)
     errors = np.mean((np.asarray(solution.y) - np.asarray(batch.y)) ** 2, axis=1)
     assert printed["mse_sem"] == pytest.approx(errors.std(ddof=1) / 50**0.5, rel=1e-4)
@@ -79,12 +80,11 @@ def test_evaluate_measures_what_python_measures(runs, irem_cli):
 
 
 def test_evaluate_averages_over_the_models_of_a_run(runs, irem_cli):
-    printed = json.loads(
-        irem_cli("evaluate", runs["matrix-inverse"], "--problems", 20, "--json").out
-    )
+    options = ("--problems", 20, "--max-steps", 9)
+    printed = json.loads(irem_cli("evaluate", runs["matrix-inverse"], *options, "--json").out)
     assert printed["models"] == len(printed["mse_by_model"]) == 2
     assert printed["mse"] == pytest.approx(np.mean(printed["mse_by_model"]))
-    assert "over models" in irem_cli("evaluate", runs["matrix-inverse"], "--problems", 20).out
+    assert "over models" in irem_cli("evaluate", runs["matrix-inverse"], *options).out
 
 
 def test_every_json_line_is_alone_on_standard_output(runs, irem_cli, tmp_path):
@@ -124,9 +124,8 @@ def test_compose_of_a_perfect_addition_has_no_error():
 def test_solve_writes_answers_of_the_right_shape(out, several, runs, irem_cli, tmp_path):
     x = np.random.default_rng(0).uniform(-1, 1, (5, 2, 6) if several else (2, 6))
     np.save(tmp_path / "x.npy", x)
-    result = irem_cli(
-        "solve", runs["addition"], tmp_path / "x.npy", "--out", tmp_path / out, "--json"
-    )
+    options = ("--out", tmp_path / out, "--max-steps", 9, "--json")
+    result = irem_cli("solve", runs["addition"], tmp_path / "x.npy", *options)
     assert result.code == 0
     shape = (5, 6) if several else (6,)
     assert json.loads(result.out)["shape"] == list(shape)
@@ -149,7 +148,7 @@ def first_answer(path, x):
     from irem.cli._common import fresh_key
 
     first = x if x.ndim == 2 else x[0]
-    return irem.solve(irem.load(path).model, first, key=fresh_key(0, "solve")).y
+    return irem.solve(irem.load(path).model, first, key=fresh_key(0, "solve"), max_steps=9).y
 
 
 def test_solve_reads_csv_and_npz(runs, irem_cli, tmp_path):
@@ -204,10 +203,11 @@ def test_solve_reads_the_graphs_it_wrote_as_flat_rows(runs, irem_cli, tmp_path):
     np.testing.assert_array_equal(np.load(tmp_path / "x.npy.npy"), np.load(tmp_path / "x.csv.npy"))
 
 
-def test_a_smaller_step_is_taken_where_asked(runs, irem_cli):
-    ran = {}
-    for size in (100.0, 1e-6):
-        options = ("--problems", 5, "--max-steps", 3, "--step-size", size, "--json")
-        ran[size] = json.loads(irem_cli("evaluate", runs["addition"], *options).out)["mse"]
-    trained = irem_cli("evaluate", runs["addition"], "--problems", 5, "--max-steps", 3, "--json")
-    assert ran[100.0] == json.loads(trained.out)["mse"] != ran[1e-6]
+def test_the_step_that_is_asked_for_is_taken(runs, irem_cli):
+    def mse(*step):
+        options = ("--problems", 5, "--max-steps", 3, *step, "--json")
+        return json.loads(irem_cli("evaluate", runs["addition"], *options).out)["mse"]
+
+    # The trained size of a fixed step is 100.
+    assert mse("--step", "fixed") == mse("--step-size", 100.0) != mse("--step-size", 1e-6)
+    assert mse("--step", irem.descent.DEFAULT_STEP) == mse() != mse("--step", "fixed")

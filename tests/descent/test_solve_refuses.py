@@ -18,16 +18,11 @@ def mlp():
     return irem.energy.MLP((2, 3), (3,), width=16, key=jax.random.key(0))
 
 
-@pytest.mark.parametrize("name", ["max_steps", "batch_size"])
+@pytest.mark.parametrize("name", ["max_steps", "batch_size", "starts"])
 @pytest.mark.parametrize("value", [0, -1])
 def test_counts_below_one(name, value):
     with pytest.raises(ValueError, match=rf"`{name}` must be greater than 0, got {value}"):
         irem.solve(BOWL, X, X, step=STEP, **{name: value})
-
-
-def test_an_energy_that_was_not_trained_needs_a_step(mlp):
-    with pytest.raises(ValueError, match=r"MLP was not trained.*step=irem.FixedStep\(step_size\)"):
-        irem.solve(mlp, np.ones((2, 3)), key=jax.random.key(0))
 
 
 def test_neither_key_nor_guess(mlp):

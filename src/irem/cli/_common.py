@@ -17,16 +17,22 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from irem._checks import known
 from irem._errors import InputError
+from irem.descent import DEFAULT_STEP, STEPS, AbstractStep, FixedStep
 from irem.learning import Run
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
 Seed = Annotated[int, typer.Option(help="Where problems and first guesses are drawn from.")]
 Problems = Annotated[int, typer.Option(help="Number of fresh problems.")]
 MaxSteps = Annotated[int, typer.Option(help="Step budget of every descent.")]
+StepName = Annotated[
+    str | None,
+    typer.Option("--step", help=f"Step rule: {', '.join(STEPS)}.", show_default=DEFAULT_STEP),
+]
 StepSize = Annotated[
     float | None,
-    typer.Option(help="Size of a step; smaller if descents diverge.", show_default="as trained"),
+    typer.Option(help="Size of a fixed step (implies --step fixed).", show_default="as trained"),
 ]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder made by `irem train`.")]
 DifficultyName = Annotated[
@@ -51,6 +57,17 @@ def parse_difficulty(text: str) -> str | int:
         return int(text)
     except ValueError:
         return text
+
+
+def parse_step(name: str | None, size: float | None) -> AbstractStep | None:
+    """The step rule that was asked for, or none for the default."""
+    if name is not None:
+        known("step rule", name, STEPS)
+    if size is None:
+        return None if name is None else STEPS[name]()
+    if name not in (None, "fixed"):
+        raise InputError(f"`step-size` is for a fixed step; {name} finds its own.")
+    return FixedStep(size)
 
 
 def check_seed(seed: int, seeds: int = 1) -> None:

@@ -12,11 +12,14 @@ from irem.cli._common import (
     Problems,
     RunFolder,
     Seed,
+    StepName,
     StepSize,
     about,
     fresh_key,
+    parse_step,
     print_json,
 )
+from irem.descent import MAX_STEPS
 from irem.experiments import PAPER_COMPOSITION
 
 NAME = "compose"
@@ -28,7 +31,8 @@ def command(
     run: RunFolder,
     operations: Annotated[int, typer.Option(help="How many additions are nested.")] = 10,
     problems: Problems = 1000,
-    max_steps: MaxSteps = 80,
+    max_steps: MaxSteps = MAX_STEPS,
+    step: StepName = None,
     step_size: StepSize = None,
     seed: Seed = 0,
     json: Json = False,
@@ -42,7 +46,7 @@ def command(
             operations,
             problems=problems,
             max_steps=max_steps,
-            step=None if step_size is None else irem.FixedStep(step_size),
+            step=parse_step(step, step_size),
             key=fresh_key(seed, "compose"),
         )
         for model in loaded.models

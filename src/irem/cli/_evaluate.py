@@ -10,13 +10,16 @@ from irem.cli._common import (
     Problems,
     RunFolder,
     Seed,
+    StepName,
     StepSize,
     about,
     fresh_key,
     parse_difficulty,
+    parse_step,
     print_json,
     progress_bar,
 )
+from irem.descent import MAX_STEPS
 
 NAME = "evaluate"
 HELP = "Answer fresh problems with a trained run and measure the error."
@@ -27,7 +30,8 @@ def command(
     run: RunFolder,
     difficulty: DifficultyName = "same",
     problems: Problems = 1000,
-    max_steps: MaxSteps = 80,
+    max_steps: MaxSteps = MAX_STEPS,
+    step: StepName = None,
     step_size: StepSize = None,
     seed: Seed = 0,
     json: Json = False,
@@ -41,7 +45,7 @@ def command(
             parse_difficulty(difficulty),
             problems=problems,
             max_steps=max_steps,
-            step=None if step_size is None else irem.FixedStep(step_size),
+            step=parse_step(step, step_size),
             on_batch=advance,
             key=fresh_key(seed, "evaluate"),
         )
@@ -49,7 +53,7 @@ def command(
     if lost:
         typer.echo(
             f"irem: {lost} descents left the numbers and were stopped at their last finite answer; "
-            "the step is too large for these problems: try a smaller --step-size.",
+            "a fixed step is too large for these problems: leave out --step-size.",
             err=True,
         )
     if json:

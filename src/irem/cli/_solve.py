@@ -15,12 +15,15 @@ from irem.cli._common import (
     MaxSteps,
     RunFolder,
     Seed,
+    StepName,
     StepSize,
     about,
     fresh_key,
+    parse_step,
     print_json,
     progress_bar,
 )
+from irem.descent import MAX_STEPS
 
 NAME = "solve"
 HELP = "Answer the problems in a file (.npy, .npz or .csv) with a trained run."
@@ -31,7 +34,8 @@ def command(
     run: RunFolder,
     x: Annotated[Path, typer.Argument(metavar="X", help="One problem, or a stack of problems.")],
     out: Annotated[Path, typer.Option(help="Where the answers go: .npy, .npz or .csv.")],
-    max_steps: MaxSteps = 80,
+    max_steps: MaxSteps = MAX_STEPS,
+    step: StepName = None,
     step_size: StepSize = None,
     model: Annotated[int, typer.Option(help="Which model of a run with several seeds.")] = 0,
     seed: Seed = 0,
@@ -50,7 +54,7 @@ def command(
             problems,
             key=fresh_key(seed, "solve"),
             max_steps=max_steps,
-            step=None if step_size is None else irem.FixedStep(step_size),
+            step=parse_step(step, step_size),
             on_batch=advance,
         )
     _arrays.write(out, solution)

@@ -11,24 +11,37 @@ class Reason(enum.IntEnum):
     """Why a descent stopped."""
 
     ENERGY_UNCHANGED = 0
-    """The energy stopped changing: the halting rule saw a minimum."""
+    """The energy stopped changing, and its slope promised no further fall: a minimum."""
     BUDGET = 1
     """All steps were spent and the energy was still changing."""
     NOT_FINITE = 2
     """The next step left the numbers; the answer is the last finite one."""
+    GRADIENT_SMALL = 3
+    """The gradient all but vanished: a minimum."""
+    SADDLE = 4
+    """The descent came to rest where the landscape curves downwards: not a minimum."""
 
     @property
     def label(self) -> str:
         """The reason as it is printed."""
         return self.name.lower().replace("_", "-")
 
+    @property
+    def is_minimum(self) -> bool:
+        """Whether a descent that stopped for this reason found a minimum."""
+        return self in (Reason.ENERGY_UNCHANGED, Reason.GRADIENT_SMALL)
+
+
+RUNNING = -1
+"""In place of a reason: the descent goes on."""
+
 
 class Trajectory(eqx.Module):
     """Every answer on the way, and its energy.
 
     Both have `num_steps + 1` entries along their first axis (the second one of a batch). Index 0 is
-    the first guess, index `t` the answer after `t` steps. Where a problem stopped early its last
-    answer is repeated.
+    the first guess, index `t` the answer after `t` steps were tried; a step that was rejected
+    repeats the answer before it. Where a problem stopped early its last answer is repeated.
     """
 
     ys: Float[Array, "..."]
@@ -41,10 +54,16 @@ class Solution(eqx.Module):
     Arguments:
         y: The answer.
         energy: Its energy.
-        steps: Number of steps taken; 0 means that `y` is the first guess.
-        converged: Whether the halting rule, not the budget, ended the descent.
+        steps: Number of steps tried, each one evaluation of the gradient; 0 means that `y` is the
+            first guess.
+        converged: Whether the answer is a minimum, as far as the halting rule can tell.
         reason: Why the descent stopped, as a number of `Reason`.
+        first_energy: Energy of the first guess.
+        gradient_norm: Norm of the gradient at the answer.
         trajectory: Every answer on the way, if asked for.
+        spread: With several starts: how far their answers lie apart, as the root of the mean
+            squared distance from the mean of the answers, over entries and starts.
+        expected_error: With a calibration: the mean squared error to expect of the answer.
     """
 
     y: Float[Array, "..."]
@@ -52,7 +71,11 @@ class Solution(eqx.Module):
     steps: Int[Array, "..."]
     converged: Bool[Array, "..."]
     reason: Int[Array, "..."]
+    first_energy: Float[Array, "..."]
+    gradient_norm: Float[Array, "..."]
     trajectory: Trajectory | None = None
+    spread: Float[Array, "..."] | None = None
+    expected_error: Float[Array, "..."] | None = None
 
     def reasons(self) -> dict[str, int]:
         """How many problems stopped for which reason."""

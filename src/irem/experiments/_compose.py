@@ -6,7 +6,7 @@ from jaxtyping import PRNGKeyArray
 
 from irem._checks import count
 from irem._errors import InputError
-from irem.descent import AbstractStep, Walkable, solve
+from irem.descent import MAX_STEPS, AbstractStep, Walkable, solve
 from irem.tasks import AbstractTask, Addition
 
 PAPER_COMPOSITION = {2: 0.0014, 5: 0.0078, 10: 0.0422}
@@ -19,8 +19,8 @@ def compose(
     operations: int,
     *,
     problems: int = 1000,
-    max_steps: int = 80,
-    step: AbstractStep | None = None,
+    max_steps: int = MAX_STEPS,
+    step: AbstractStep | float | None = None,
     key: PRNGKeyArray,
 ) -> list[float]:
     r"""Error after each of `operations` nested additions (Section 4.4 of the paper).

@@ -11,7 +11,7 @@ from jaxtyping import PRNGKeyArray
 
 from irem._checks import count
 from irem._problem import Problem
-from irem.descent import AbstractHalt, AbstractStep, Reason, Walkable, solve
+from irem.descent import MAX_STEPS, AbstractHalt, AbstractStep, Reason, Walkable, solve
 from irem.learning import Run
 from irem.tasks import AbstractTask, Difficulty
 
@@ -29,7 +29,7 @@ class Evaluation:
         mse_sem: Standard error of `mse` over problems.
         mse_by_model: The error of each model.
         steps_mean: Mean number of steps taken.
-        converged: Share of descents that the halting rule ended.
+        converged: Share of descents that ended in a minimum.
         reasons: How many descents ended for which reason.
         trivial_mse: Error of the predictor that learns nothing, on the same problems.
         oracle_mse: Error of the best possible answer, on the same problems.
@@ -63,7 +63,7 @@ def evaluate(
     difficulty: Difficulty = "same",
     *,
     problems: int = 1000,
-    max_steps: int = 80,
+    max_steps: int = MAX_STEPS,
     step: AbstractStep | float | None = None,
     halt: AbstractHalt | None = None,
     on_batch: Callable[[int], None] | None = None,
@@ -77,7 +77,7 @@ def evaluate(
         difficulty: Which of them.
         problems: How many.
         max_steps: Step budget of every descent.
-        step: How a step is taken; by default as in training.
+        step: How a step is taken; by default as in `irem.solve`.
         halt: When to stop; by default `EnergyUnchanged()`.
         on_batch: As in `irem.solve`; every model answers all problems.
         key: Where problems and first guesses are drawn from.
@@ -112,7 +112,7 @@ def evaluate(
         mse_sem=float(errors.mean(0).std(ddof=min(1, problems - 1)) / np.sqrt(problems)),
         mse_by_model=tuple(float(e) for e in errors.mean(1)),
         steps_mean=float(np.mean([s.steps for s in solutions])),
-        converged=float((reason == Reason.ENERGY_UNCHANGED).mean()),
+        converged=float(np.mean([s.converged for s in solutions])),
         reasons={r.label: int((reason == r).sum()) for r in Reason},
         trivial_mse=trivial_mse,
         oracle_mse=oracle_mse,

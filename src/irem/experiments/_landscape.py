@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from irem._problem import Problem
-from irem.descent import Walkable, solve
+from irem.descent import AbstractStep, Walkable, solve
 from irem.experiments._evaluate import problem_errors
 
 
@@ -35,9 +35,16 @@ class Plane:
     paths: tuple[np.ndarray, ...]
 
 
-def descents(model: Walkable, batch: Problem, max_steps: int, *, key: PRNGKeyArray) -> Descents:
+def descents(
+    model: Walkable,
+    batch: Problem,
+    max_steps: int,
+    *,
+    step: AbstractStep | float | None = None,
+    key: PRNGKeyArray,
+) -> Descents:
     """Error and energy after every step."""
-    solution = solve(model, batch.x, key=key, max_steps=max_steps, trajectory=True)
+    solution = solve(model, batch.x, key=key, step=step, max_steps=max_steps, trajectory=True)
     assert solution.trajectory is not None
     ys = jnp.moveaxis(solution.trajectory.ys, 1, 0)
     errors = np.stack([problem_errors(y, batch) for y in ys], axis=1)

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 from irem._checks import count, positive
 from irem._errors import InputError
 from irem._problem import Problem, square_error
-from irem.descent import FixedStep, Point, Trajectory, first_guess, look
+from irem.descent import Point, Trajectory, first_guess, look
 from irem.energy import AbstractEnergy
 from irem.methods._gradients import AbstractGradient, LastStep
 from irem.methods.base import AbstractMethod
@@ -56,18 +56,13 @@ class IREM(AbstractMethod):
         start = look(landscape, first_guess(key, shape))
 
         def body(point: Point, _: None) -> tuple[Point, tuple[Array, Array]]:
-            point = self.step(landscape, point)
+            point = look(landscape, point.y - self.step_size * point.gradient)
             return point, (point.y, point.energy)
 
         _, (ys, energies) = jax.lax.scan(body, start, length=num_steps)
         return Trajectory(
             jnp.concatenate([start.y[None], ys]), jnp.concatenate([start.energy[None], energies])
         )
-
-    @property
-    def step(self) -> FixedStep:
-        """The step rule this model was trained with."""
-        return FixedStep(self.step_size)
 
     def landscape(self, x: PyTree) -> Callable[[Array], Float[Array, ""]]:
         """The landscape of one problem."""
