@@ -162,7 +162,7 @@ def test_the_budget_ends_what_is_still_moving():
         "budget": spent.sum(),
         "not-finite": 0,
         "gradient-small": 0,
-        "saddle": 0,
+        "flat": 0,
     }
 
 

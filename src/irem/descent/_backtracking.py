@@ -1,6 +1,7 @@
 """Steps that never climb: a direction from Optax or Optimistix, and a length that adapts."""
 
 import functools
+import math
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
@@ -10,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import optax
 import optimistix as optx
-from jaxtyping import Array, Float, Int, PyTree
+from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from irem._checks import count, positive
 from irem._errors import InputError
@@ -22,27 +23,41 @@ _TRIES = 4
 # A first step of training leads almost to the answer. So many times as long is long enough for any
 # step, also where a landscape that was learned badly falls for ever.
 _REACH = 4.0
+# Where a step promises less than rounding, one so many times as long is tried next.
+_STRETCH = 10.0
+# Bound of the length on a hand-written energy.
+_LONGEST = 1e12
+# Directions with a memory overshoot at times, and gain by it later.
+_LENIENT = 0.1
+# A step that gained this much of what it promised met no curvature: it was far too short.
+_STRAIGHT = 0.75
 
 
 class Heading(eqx.Module):
     """Memory of `Backtracking`: where the next step goes, and how far.
 
     Arguments:
-        unit: The step size of training.
-        reach: How long a step may be.
+        unit: The step size of training, or 1.
+        longest: Bound of `length`.
+        reach: Bound of a step in space.
         direction: The next step at length 1.
         slope: How the energy changes along it, to first order; below zero.
         length: What share of `direction` is tried next.
         rejections: How many steps in a row were rejected.
+        stretches: How many of them because they promised less than rounding.
+        walled: Whether one of them led out of the numbers.
         memory: What the direction is made from.
     """
 
     unit: Float[Array, ""]
+    longest: Float[Array, ""]
     reach: Float[Array, ""]
     direction: Float[Array, "..."]
     slope: Float[Array, ""]
     length: Float[Array, ""]
     rejections: Int[Array, ""]
+    stretches: Int[Array, ""]
+    walled: Bool[Array, ""]
     memory: PyTree[Array]
 
 
@@ -54,8 +69,9 @@ class Backtracking(AbstractStep):
     $$E(y + s d) \le E(y) + c\, s\, d^\top \nabla E(y),$$
 
     which is never more than $E(y)$. Every problem has its own length: it grows after a step that
-    was accepted and shrinks after one that was not, starting from the step size of training, so
-    there is nothing to tune. On a learned landscape no step is longer than four times the first.
+    was accepted and shrinks after one that was not, so there is nothing to tune. On a learned
+    landscape it starts from the step of training, which it never exceeds: training has seen no
+    longer ones. A hand-written energy is started with a step of 1 and without that bound.
 
     Arguments:
         direction: An Optax transformation from gradients to updates; the gradient itself by
@@ -64,14 +80,14 @@ class Backtracking(AbstractStep):
         decrease: The share $c$ of the promised fall that has to come true.
         grow: Factor of the length after a step that was accepted.
         shrink: Factor after one that was not.
-        longest: Bound of the length.
+        own_length: Whether the direction brings its own length, to which every new step returns.
     """
 
     direction: optax.GradientTransformation = eqx.field(static=True, default=optax.identity())
-    decrease: float = 0.1
+    decrease: float = 0.4
     grow: float = 1.5
     shrink: float = 0.5
-    longest: float = 1e12
+    own_length: bool = eqx.field(static=True, default=False)
 
     def __check_init__(self) -> None:
         """Refuse lengths that could not adapt."""
@@ -79,45 +95,84 @@ class Backtracking(AbstractStep):
             positive(name, getattr(self, name))
             if getattr(self, name) >= 1:
                 raise InputError(f"`{name}` must be less than 1, got {getattr(self, name)}.")
-        positive("longest", self.longest)
         if not 1 <= self.grow < float("inf"):
             raise InputError(f"`grow` must be at least 1, got {self.grow}.")
 
     def init(self, point: Point, unit: Float[Array, ""] | None) -> Heading:
         """Head down the gradient with the step of training, or with a step of 1."""
-        first = jnp.inf if unit is None else unit * _norm(point.gradient)
+        trained, dtype = unit is not None, point.y.dtype
+        unit = jnp.asarray(unit if trained else 1.0, dtype)
+        # Answers are of the size of guesses: also from a plateau no longer step is needed.
+        reach = jnp.maximum(_REACH * unit * _norm(point.gradient), math.sqrt(point.y.size))
+        none = jnp.zeros((), jnp.int32)
         blank = Heading(
-            unit=jnp.asarray(1.0 if unit is None else unit, point.y.dtype),
-            reach=jnp.asarray(_REACH * first, point.y.dtype),
+            unit=unit,
+            longest=jnp.asarray(1.0 if trained or self.own_length else _LONGEST, dtype),
+            reach=jnp.asarray(reach if trained else jnp.inf, dtype),
             direction=jnp.zeros_like(point.y),
             slope=jnp.zeros_like(point.energy),
-            length=jnp.ones_like(point.energy),
-            rejections=jnp.zeros((), jnp.int32),
+            length=jnp.ones((), dtype),
+            rejections=none,
+            stretches=none,
+            walled=jnp.array(False),
             memory=self.direction.init(point.y),
         )
         return self._head(blank, point)
 
     def __call__(self, landscape: Landscape, point: Point, state: Heading) -> tuple[Move, Heading]:
         """Try the step; accept it if the energy falls enough."""
-        trial = look(landscape, point.y + state.length * state.direction)
-        promised = -state.length * state.slope
-        enough = trial.energy <= point.energy - self.decrease * promised
+        length = state.length * _STRETCH**state.stretches
+        length = jnp.minimum(length, jnp.maximum(state.length, self._reachable(state)))
+        trial = look(landscape, point.y + length * state.direction)
+        promised, gained = -length * state.slope, point.energy - trial.energy
         # Where the energies of both points differ by rounding alone, they decide nothing.
         told_apart = promised > rounding(point.energy)
-        accepted = enough & told_apart & trial.is_finite()
-        move = Move(trial, accepted, promised, jnp.ones_like(promised))
-        longer = jnp.minimum(state.length * self.grow, self.longest)
-        onward = self._head(_with(state, length=longer, rejections=state.rejections * 0), trial)
-        shorter = _with(state, length=state.length * self.shrink, rejections=state.rejections + 1)
-        return move, choose(accepted, onward, self._give_up(shorter, point))
+        accepted = (gained >= self.decrease * promised) & told_apart & trial.is_finite()
+        # Lengths that were cut down grow back; until then little is promised, and means little.
+        straight = accepted & (gained > _STRAIGHT * promised) & (state.rejections == 0)
+        # A longer step may well leave the numbers; that says nothing about the minimum.
+        outside, probe = ~trial.is_finite(), state.stretches > 0
+        walled = state.walled | (outside & ~probe)
+        move = Move(
+            choose(outside & probe, point, trial),
+            accepted,
+            jnp.where(accepted, promised, -state.length * state.slope),
+            jnp.where(straight, 0.0, jnp.ones_like(promised)),
+        )
+        return move, choose(
+            accepted,
+            self._go_on(state, trial, length),
+            self._stay(_with(state, walled=walled), point),
+        )
 
-    def _give_up(self, state: Heading, point: Point) -> Heading:
-        """After some rejections in a row, start the direction afresh from the gradient."""
+    def _go_on(self, state: Heading, point: Point, length: Float[Array, ""]) -> Heading:
+        """The next step from `point` after one of `length` was accepted."""
+        longer = state.longest if self.own_length else length * self.grow
+        none = jnp.zeros_like(state.rejections)
+        state = _with(
+            state,
+            length=jnp.minimum(longer, state.longest),
+            rejections=none,
+            stretches=none,
+            walled=jnp.array(False),
+        )
+        return self._head(state, point)
+
+    def _stay(self, state: Heading, point: Point) -> Heading:
+        """The next step after one from `point` was rejected."""
+        rejections = state.rejections + 1
+        # At the ends of a walk steps promise less than rounding. A longer one tells a plateau,
+        # which it leaves, from a minimum, where it climbs.
+        promises = state.walled | (-state.length * state.slope > rounding(point.energy))
+        shorter = _with(state, length=state.length * self.shrink, rejections=rejections)
+        stretched = _with(state, stretches=state.stretches + 1, rejections=rejections)
+        stay = choose(promises, shorter, stretched)
         memory = self.direction.init(point.y)
         if not jax.tree.leaves(memory):
-            return state
-        afresh = _with(state, length=jnp.ones_like(state.length), memory=memory)
-        return choose(state.rejections == _TRIES, self._head(afresh, point), state)
+            return stay
+        # A direction along which nothing was gained is given up for that of the gradient.
+        afresh = _with(stay, length=jnp.ones_like(stay.length), memory=memory)
+        return choose(promises & (rejections == _TRIES), self._head(afresh, point), stay)
 
     def _head(self, state: Heading, point: Point) -> Heading:
         """Turn to the next direction from `point`: the transformation's if it points downhill."""
@@ -126,16 +181,19 @@ class Backtracking(AbstractStep):
         assert isinstance(update, Array)
         slope = -jnp.vdot(update, point.gradient)
         downhill = jnp.isfinite(slope) & (slope < 0)
-        direction = jnp.where(downhill, -update, -scaled)
-        size = _norm(direction)
-        longest = jnp.where(size > 0, state.reach / jnp.where(size > 0, size, 1.0), jnp.inf)
-        return _with(
+        state = _with(
             state,
-            direction=direction,
-            length=jnp.minimum(state.length, longest),
+            direction=jnp.where(downhill, -update, -scaled),
             slope=jnp.where(downhill, slope, -jnp.vdot(scaled, point.gradient)),
             memory=choose(downhill, memory, self.direction.init(point.y)),
         )
+        return _with(state, length=jnp.minimum(state.length, self._reachable(state)))
+
+    @staticmethod
+    def _reachable(state: Heading) -> Float[Array, ""]:
+        """The length that takes a step as far as it may go."""
+        size = _norm(state.direction)
+        return jnp.where(size > 0, state.reach / jnp.where(size > 0, size, 1.0), jnp.inf)
 
 
 def _norm(array: Float[Array, "..."]) -> Float[Array, ""]:
@@ -150,21 +208,21 @@ def _with(state: Heading, **changes: PyTree) -> Heading:
 def momentum(decay: float = 0.9) -> Backtracking:
     """Heavy-ball momentum that never climbs: it is dropped where it would."""
     _check_decay(decay)
-    return Backtracking(optax.trace(decay))
+    return Backtracking(optax.trace(decay), decrease=_LENIENT)
 
 
 @functools.cache
 def nesterov(decay: float = 0.9) -> Backtracking:
     """Nesterov's momentum that never climbs."""
     _check_decay(decay)
-    return Backtracking(optax.trace(decay, nesterov=True))
+    return Backtracking(optax.trace(decay, nesterov=True), decrease=_LENIENT)
 
 
 @functools.cache
 def adam() -> Backtracking:
     """Adam's direction, every entry of the answer scaled by itself, with a length that adapts."""
     # The first direction of Adam moves every entry by 1, and answers are of that size.
-    return Backtracking(optax.chain(optax.scale_by_adam(), optax.scale(0.1)))
+    return Backtracking(optax.chain(optax.scale_by_adam(), optax.scale(0.1)), decrease=_LENIENT)
 
 
 @functools.cache
@@ -180,7 +238,7 @@ def lbfgs(memory: int = 10) -> Backtracking:
         # Before any curvature is known, Optax goes at most as far as 1; training went further.
         return choose(state.count == 0, updates, scaled), after  # pyright: ignore
 
-    return Backtracking(_transformation(inner.init, update), grow=4.0, longest=1.0)
+    return Backtracking(_transformation(inner.init, update), decrease=_LENIENT, own_length=True)
 
 
 @functools.cache
@@ -230,5 +288,5 @@ STEPS: Mapping[str, Callable[[], AbstractStep]] = MappingProxyType(
 )
 """Every step rule that can be named on the command line."""
 
-DEFAULT_STEP = "lbfgs"
-"""The step rule where none is given: it needs the fewest evaluations (see the docs, Inference)."""
+DEFAULT_STEP = "backtracking"
+"""The step rule where none is given: the surest one (see the docs, Inference)."""

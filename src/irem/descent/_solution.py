@@ -18,8 +18,8 @@ class Reason(enum.IntEnum):
     """The next step left the numbers; the answer is the last finite one."""
     GRADIENT_SMALL = 3
     """The gradient all but vanished: a minimum."""
-    SADDLE = 4
-    """The descent came to rest where the landscape curves downwards: not a minimum."""
+    FLAT = 4
+    """The landscape is flat at the first guess: nowhere to go, and perhaps not a minimum."""
 
     @property
     def label(self) -> str:

@@ -50,7 +50,7 @@ def solve(
             several starts they have an axis of starts after that of problems.
         key: Where first guesses are drawn from. The guesses of problem `i` depend on `key` and `i`
             alone.
-        step: How a step is taken, a number meaning `FixedStep`; by default `lbfgs()`.
+        step: How a step is taken, a number meaning `FixedStep`; by default `Backtracking()`.
         halt: When to stop; by default `EnergyUnchanged()`.
         max_steps: Number of steps, each one evaluation of the gradient, after which every descent
             stops.

@@ -5,7 +5,7 @@ from typing import Any, Protocol, runtime_checkable
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PyTree
+from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from irem._trees import choose
 from irem.descent._halt import AbstractHalt
@@ -78,7 +78,11 @@ def advance(route: Route, landscape: Landscape, state: State) -> State:
     steps = state.steps + 1
     reason = jnp.where(steps >= route.max_steps, Reason.BUDGET, RUNNING)
     # Where every step ends outside the numbers, however short, there is no minimum.
-    reason = jnp.where(verdict != RUNNING, jnp.where(finite, verdict, Reason.NOT_FINITE), reason)
+    verdict = jnp.where(finite | (verdict == RUNNING), verdict, Reason.NOT_FINITE)
+    reason = jnp.where(verdict != RUNNING, verdict, reason)
+    # Who never moved cannot tell a minimum from the top of a hill.
+    flat = _is_minimum(reason) & (after.energy == state.first_energy)
+    reason = jnp.where(flat, Reason.FLAT, reason)
     moved = State(after, state.first_energy, step_memory, halt_memory, steps, reason)
     lost = eqx.tree_at(lambda s: s.reason, state, jnp.full_like(reason, Reason.NOT_FINITE))
     return choose(finite | ~move.accepted, moved, lost)
@@ -87,17 +91,20 @@ def advance(route: Route, landscape: Landscape, state: State) -> State:
 def finish(state: State, trajectory: Trajectory | None = None) -> Solution:
     """What a descent found."""
     point = state.point
-    minima = jnp.array([reason for reason in Reason if reason.is_minimum])
     return Solution(
         y=point.y,
         energy=point.energy,
         steps=state.steps,
-        converged=jnp.any(state.reason == minima),
+        converged=_is_minimum(state.reason),
         reason=state.reason,
         first_energy=state.first_energy,
         gradient_norm=jnp.linalg.norm(jnp.ravel(point.gradient)),
         trajectory=trajectory,
     )
+
+
+def _is_minimum(reason: Int[Array, ""]) -> Bool[Array, ""]:
+    return jnp.any(reason == jnp.array([r for r in Reason if r.is_minimum]))
 
 
 @eqx.filter_jit

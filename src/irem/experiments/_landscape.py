@@ -1,6 +1,8 @@
 """What a landscape looks like: error and energy along descents, around answers, on a plane."""
 
 import dataclasses
+from collections.abc import Callable
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -9,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from irem._problem import Problem
-from irem.descent import AbstractStep, Walkable, solve
+from irem.descent import MAX_STEPS, AbstractStep, Walkable, solve
 from irem.experiments._evaluate import problem_errors
 
 
@@ -34,6 +36,14 @@ class Plane:
     energies: np.ndarray
     paths: tuple[np.ndarray, ...]
 
+    def as_dict(self) -> dict[str, Any]:
+        """The paths and the range of energies as plain values for JSON."""
+        return {
+            "paths": [path.tolist() for path in self.paths],
+            "lowest_energy": float(self.energies.min()),
+            "highest_energy": float(self.energies.max()),
+        }
+
 
 def descents(
     model: Walkable,
@@ -41,10 +51,12 @@ def descents(
     max_steps: int,
     *,
     step: AbstractStep | float | None = None,
+    on_batch: Callable[[int], None] | None = None,
     key: PRNGKeyArray,
 ) -> Descents:
     """Error and energy after every step."""
-    solution = solve(model, batch.x, key=key, step=step, max_steps=max_steps, trajectory=True)
+    options = {"step": step, "max_steps": max_steps, "on_batch": on_batch, "key": key}
+    solution = solve(model, batch.x, **options, trajectory=True)
     assert solution.trajectory is not None
     ys = jnp.moveaxis(solution.trajectory.ys, 1, 0)
     errors = np.stack([problem_errors(y, batch) for y in ys], axis=1)
@@ -52,7 +64,14 @@ def descents(
 
 
 def energy_by_distance(
-    model: Walkable, batch: Problem, *, candidates: int = 8, key: PRNGKeyArray
+    model: Walkable,
+    batch: Problem,
+    *,
+    candidates: int = 8,
+    max_steps: int = MAX_STEPS,
+    step: AbstractStep | float | None = None,
+    on_batch: Callable[[int], None] | None = None,
+    key: PRNGKeyArray,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Distances of perturbed answers from the truth, and how far their energy is above the minimum.
 
@@ -60,7 +79,8 @@ def energy_by_distance(
     1.
     """
     key_solve, key_noise = jax.random.split(key)
-    lowest = solve(model, batch.x, key=key_solve).energy
+    options = {"step": step, "max_steps": max_steps, "on_batch": on_batch}
+    lowest = solve(model, batch.x, key=key_solve, **options).energy
     distances, heights = [], []
     for k in jax.random.split(key_noise, candidates):
         key_scale, key_normal = jax.random.split(k)
@@ -73,11 +93,17 @@ def energy_by_distance(
 
 
 def plane(
-    model: Walkable, x: PyTree, *, resolution: int = 60, max_steps: int = 30, key: PRNGKeyArray
+    model: Walkable,
+    x: PyTree,
+    *,
+    resolution: int = 60,
+    max_steps: int = 30,
+    step: AbstractStep | float | None = None,
+    key: PRNGKeyArray,
 ) -> Plane:
     """Walk one problem from two first guesses and look at the plane they span with the answer."""
     twice = jax.tree.map(lambda leaf: jnp.stack([leaf, leaf]), x)
-    solution = solve(model, twice, key=key, max_steps=max_steps, trajectory=True)
+    solution = solve(model, twice, key=key, step=step, max_steps=max_steps, trajectory=True)
     assert solution.trajectory is not None
     ys = solution.trajectory.ys
     origin = ys[0, -1]
@@ -89,8 +115,14 @@ def plane(
     points = origin + (jnp.stack([first.ravel(), second.ravel()], axis=1) @ axes.T).reshape(
         -1, *origin.shape
     )
-    energies = eqx.filter_jit(jax.vmap(model.landscape(x)))(points).reshape(first.shape)
-    return Plane(np.asarray(first), np.asarray(second), np.asarray(energies), tuple(coordinates))
+    energies = np.asarray(_heights(model, x, points)).reshape(first.shape)
+    return Plane(np.asarray(first), np.asarray(second), energies, tuple(coordinates))
+
+
+@eqx.filter_jit
+def _heights(model: Walkable, x: PyTree, points: Float[Array, "..."]) -> Float[Array, " points"]:
+    # All at once would take gigabytes for a graph energy.
+    return jax.lax.map(model.landscape(x), points, batch_size=256)
 
 
 @eqx.filter_jit

@@ -2,4 +2,11 @@
 
 from irem.report._demo import demo_figures as demo_figures
 from irem.report._demo import demo_page as demo_page
+from irem.report._figures import element_error as element_error
+from irem.report._figures import energy_by_error as energy_by_error
+from irem.report._figures import error_by_size as error_by_size
+from irem.report._figures import error_by_step as error_by_step
+from irem.report._figures import landscape as landscape
+from irem.report._figures import steps_spent as steps_spent
+from irem.report._page import image as image
 from irem.report._page import png as png

@@ -1,17 +1,21 @@
 """Figures: functions from measured numbers to matplotlib figures."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib import rc_context
+from matplotlib import colormaps, rc_context
 from matplotlib.axes import Axes
-from matplotlib.colors import PowerNorm
+from matplotlib.colors import LogNorm, PowerNorm
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 COLOURS = {"same": "#0f766e", "harder": "#c2410c"}
 """One colour for each difficulty, the same in every figure."""
+_STEPS = "#1d4ed8"
+_LINES = ("-", "--", "-.")
 _PATHS = ("#ffffff", "#fde047")
 _STYLE: dict[Any, Any] = {
     "axes.spines.top": False,
@@ -54,33 +58,111 @@ def error_by_step(
         paper: The paper's error, where it prints one.
         trivial: Error of the predictor that learns nothing.
     """
-    figure, axes = _axes()
-    last = max(e.shape[1] for e in errors.values()) - 1
+    figure, axes = _axes(6.2, 3.6)
     for name, array in errors.items():
         steps, colour = np.arange(array.shape[1]), COLOURS[name]
-        low, high = np.percentile(array, [5, 95], axis=0)
+        # Nearest, as no number lies between a finite error and one that is not.
+        low, high = np.percentile(array, [5, 95], axis=0, method="nearest")
         axes.fill_between(steps, low, high, color=colour, alpha=0.18, linewidth=0)
-        axes.semilogy(steps, array.mean(0), color=colour, linewidth=2, label=name)
-        for level, line, word in ((paper, "--", "paper"), (trivial, ":", "trivial")):
+        axes.semilogy(steps, array.mean(0), color=colour, linewidth=2)
+        for level, line in ((paper, "--"), (trivial, ":")):
             value = level[name]
-            if value is None:
-                continue
-            axes.axhline(value, color=colour, linestyle=line, linewidth=1)
-            place = {"textcoords": "offset points", "ha": "right", "fontsize": 8}
-            axes.annotate(f"{word}, {name}", (last, value), (0, 3), color=colour, **place)
-    axes.set_xlabel("steps taken (0 is the first guess)")
+            if value is not None:
+                axes.axhline(value, color=colour, linestyle=line, linewidth=1.2)
+    _steps_axis(axes, [array.mean(0) for array in errors.values()])
     axes.set_ylabel("mean squared error")
-    axes.set_xlim(0, last)
+    keys = [_key(name, color=COLOURS[name], linewidth=2) for name in errors]
+    if any(value is not None for value in paper.values()):
+        keys.append(_key("paper", linestyle="--"))
+    keys += [
+        _key("trivial", linestyle=":"),
+        _key("5 to 95 %", linewidth=8, alpha=0.25, solid_capstyle="butt"),
+    ]
+    figure.legend(handles=keys, frameon=False, loc="outside right center")
+    return figure
+
+
+def error_by_size(
+    errors: Mapping[str, Mapping[str, np.ndarray]], trivial: Mapping[str, float]
+) -> Figure:
+    """Mean error against the number of steps, a colour for each size.
+
+    Arguments:
+        errors: For each method, and each label of a size, an array of problems x steps. Methods
+            differ in how their lines are broken.
+        trivial: For each size, error of the predictor that learns nothing.
+    """
+    figure, axes = _axes(6.4, 3.8)
+    colours = dict(zip(trivial, _shades(len(trivial)), strict=True))
+    lines = dict(zip(errors, itertools.cycle(_LINES), strict=False))
+    for method, by_size in errors.items():
+        for size, array in by_size.items():
+            axes.semilogy(array.mean(0), lines[method], color=colours[size], linewidth=2)
+    for size, value in trivial.items():
+        axes.axhline(value, color=colours[size], linestyle=":", linewidth=1.2)
+    _steps_axis(axes, [a.mean(0) for by_size in errors.values() for a in by_size.values()])
+    axes.set_ylabel("mean squared error")
+    keys = [_key(size, color=colour, linewidth=2) for size, colour in colours.items()]
+    if len(errors) > 1:
+        keys += [_key(method, linestyle=line) for method, line in lines.items()]
+    keys.append(_key("trivial", linestyle=":"))
+    figure.legend(handles=keys, frameon=False, loc="outside right center")
+    return figure
+
+
+def element_error(errors: np.ndarray) -> Figure:
+    """Squared error of every entry (rows, as they are sorted) after every step (columns)."""
+    figure, axes = _axes(5.2, 4.2)
+    # Of the smallest errors only noise is left, and an error of 0 has no logarithm.
+    low, high = max(np.percentile(errors, 1), 1e-9), errors.max()
+    shades = LogNorm(vmin=low, vmax=max(high, 10 * low), clip=True)
+    edges = np.arange(errors.shape[1] + 1) - 0.5
+    rows = np.arange(errors.shape[0] + 1)
+    shade = axes.pcolormesh(edges, rows, errors, norm=shades, cmap="magma", rasterized=True)
+    axes.invert_yaxis()
+    axes.grid(visible=False)
+    axes.set_xlabel("steps taken (0 is the first guess)")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.legend(frameon=False, loc="center right", bbox_to_anchor=(1.0, 0.62))
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set_ylabel("entries of the answer, largest first error on top")
+    figure.colorbar(shade, ax=axes, label="squared error", extend="min")
+    return figure
+
+
+def steps_spent(steps: Mapping[str, np.ndarray], max_steps: int) -> Figure:
+    """Steps that descents took by themselves: mean and 5 to 95 % for each label."""
+    figure, axes = _axes()
+    places = np.arange(len(steps))
+    means = [s.mean() for s in steps.values()]
+    low, high = np.transpose([np.percentile(s, [5, 95]) for s in steps.values()])
+    axes.vlines(places, low, high, color=_STEPS, alpha=0.3, linewidth=9)
+    axes.plot(places, means, "o", color=_STEPS, markersize=6)
+    for place, mean in zip(places, means, strict=True):
+        axes.annotate(
+            f"{mean:.1f}", (place, mean), (10, 0), textcoords="offset points", va="center"
+        )
+    if max(high) >= max_steps:
+        axes.axhline(max_steps, color="#6b7280", linestyle="--", linewidth=1)
+        axes.annotate("budget", (-0.4, max_steps), (0, 3), textcoords="offset points", fontsize=8)
+    axes.set_xticks(places, list(steps))
+    axes.set_xlim(-0.5, len(steps) - 0.3)
+    axes.set_ylim(0, 1.12 * max(high))
+    axes.grid(visible=False, axis="x")
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set_ylabel("steps taken: mean, 5 to 95 %")
     return figure
 
 
 def energy_by_error(points: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Figure:
-    """Energy above the minimum against the distance from the truth."""
+    """Energy above the minimum against the distance from the truth.
+
+    Candidates below the minimum that descents found have no place on the scale; the legend says how
+    many there are.
+    """
     figure, axes = _axes()
     for name, (distance, height) in points.items():
         shown = height > 0
+        below = "" if shown.all() else f" ({100 * np.mean(~shown):.2g} % lie below, not shown)"
         axes.loglog(
             distance[shown],
             height[shown],
@@ -88,7 +170,7 @@ def energy_by_error(points: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Figu
             color=COLOURS[name],
             markersize=3,
             alpha=0.5,
-            label=name,
+            label=name + below,
         )
     axes.set_xlabel("mean squared distance of a candidate from the truth")
     axes.set_ylabel("its energy above the minimum")
@@ -118,6 +200,28 @@ def landscape(
     axes.grid(visible=False)
     axes.set_xlabel("towards one first guess")
     axes.set_ylabel("towards the other")
-    bar = figure.colorbar(shade, ax=axes, label="energy", format="%.2g")
+    bar = figure.colorbar(shade, ax=axes, label="energy", format="%.3g")
     bar.set_ticks(list(levels[::6]))
     return figure
+
+
+def _steps_axis(axes: Axes, curves: Sequence[np.ndarray]) -> None:
+    """Steps from 0 to where the last curve has come to rest."""
+    axes.set_xlabel("steps taken (0 is the first guess)")
+    axes.set_xlim(0, max(_rest(curve) for curve in curves))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+
+def _rest(curve: np.ndarray) -> int:
+    """One more than the last step at which a curve was 1 % away from its end."""
+    away = np.flatnonzero(~np.isclose(curve, curve[-1], rtol=0.01, atol=0.0))
+    return min(int(away[-1]) + 2, len(curve) - 1) if away.size else 1
+
+
+def _shades(number: int) -> np.ndarray:
+    """So many colours from light to dark, the lightest still seen on white."""
+    return colormaps["viridis_r"](np.linspace(0.15, 1.0, number))
+
+
+def _key(label: str, **style: Any) -> Line2D:
+    return Line2D([], [], **{"color": "#374151", "linewidth": 1.2, **style}, label=label)

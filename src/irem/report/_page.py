@@ -66,11 +66,16 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], best: int | None
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
+def image(drawing: Figure, kind: str = "png") -> bytes:
+    """A figure as a file of the given kind: png, svg or pdf."""
+    buffer = io.BytesIO()
+    drawing.savefig(buffer, format=kind, dpi=160)
+    return buffer.getvalue()
+
+
 def png(drawing: Figure) -> bytes:
     """A figure as a PNG file."""
-    buffer = io.BytesIO()
-    drawing.savefig(buffer, format="png", dpi=160)
-    return buffer.getvalue()
+    return image(drawing, "png")
 
 
 def figure(drawing: Figure, caption: str) -> str:
