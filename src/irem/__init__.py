@@ -11,6 +11,7 @@ from irem._problem import mse as mse
 from irem._version import __version__ as __version__
 from irem.descent import AnyOf as AnyOf
 from irem.descent import Backtracking as Backtracking
+from irem.descent import Calibration as Calibration
 from irem.descent import EnergyUnchanged as EnergyUnchanged
 from irem.descent import FixedStep as FixedStep
 from irem.descent import GradientSmall as GradientSmall
@@ -18,9 +19,13 @@ from irem.descent import Reason as Reason
 from irem.descent import Solution as Solution
 from irem.descent import Trajectory as Trajectory
 from irem.descent import solve as solve
+from irem.descent import solve_pages as solve_pages
 from irem.experiments import Evaluation as Evaluation
+from irem.experiments import Trust as Trust
+from irem.experiments import calibrate as calibrate
 from irem.experiments import compose as compose
 from irem.experiments import evaluate as evaluate
+from irem.experiments import trust as trust
 from irem.learning import History as History
 from irem.learning import NoReplay as NoReplay
 from irem.learning import Replay as Replay

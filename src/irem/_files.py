@@ -1,28 +1,37 @@
 """Files that are either whole or not there."""
 
+import contextlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 _SUFFIX = ".unfinished"
 
 
-def write_whole(path: Path, content: bytes) -> None:
-    """Write `content` to `path` so that no moment shows half of it.
+@contextlib.contextmanager
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """A file to write to, so that no moment shows half of it under the name `path`.
 
-    The bytes go to a neighbouring file, which takes the name once the disk has them. If that
-    fails, the neighbour is removed and what `path` held before is still there.
+    The bytes go to a neighbouring file, which takes the name once the disk has them. If the context
+    ends by an exception, the neighbour is removed and what `path` held before is still there.
     """
     unfinished = path.with_name(f".{path.name}.{os.getpid()}{_SUFFIX}")
     try:
         with open(unfinished, "wb") as file:
-            file.write(content)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         os.replace(unfinished, path)
     except BaseException:
         unfinished.unlink(missing_ok=True)
         raise
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write `content` to `path`, whole or not at all."""
+    with whole_file(path) as file:
+        file.write(content)
 
 
 def remove_unfinished(folder: Path, names: Iterable[str]) -> None:

@@ -8,6 +8,7 @@ from irem.descent._backtracking import conjugate_gradient as conjugate_gradient
 from irem.descent._backtracking import lbfgs as lbfgs
 from irem.descent._backtracking import momentum as momentum
 from irem.descent._backtracking import nesterov as nesterov
+from irem.descent._calibration import Calibration as Calibration
 from irem.descent._halt import AbstractHalt as AbstractHalt
 from irem.descent._halt import AnyOf as AnyOf
 from irem.descent._halt import EnergyUnchanged as EnergyUnchanged
@@ -19,6 +20,7 @@ from irem.descent._solution import Trajectory as Trajectory
 from irem.descent._solve import MAX_STEPS as MAX_STEPS
 from irem.descent._solve import first_guess as first_guess
 from irem.descent._solve import solve as solve
+from irem.descent._solve import solve_pages as solve_pages
 from irem.descent._step import AbstractStep as AbstractStep
 from irem.descent._step import FixedStep as FixedStep
 from irem.descent._step import Landscape as Landscape

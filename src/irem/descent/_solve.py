@@ -2,17 +2,19 @@
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from irem._checks import count, numeric
 from irem._errors import InputError
 from irem.descent._backtracking import DEFAULT_STEP, STEPS
+from irem.descent._calibration import Calibration
 from irem.descent._halt import AbstractHalt, EnergyUnchanged
 from irem.descent._solution import Solution
 from irem.descent._step import AbstractStep, FixedStep
@@ -21,6 +23,8 @@ from irem.descent._walk import Route, Walkable, walk, walk_recorded
 
 MAX_STEPS = 500
 """Step budget of a descent where none is given."""
+
+_PAGE = 2**23  # numbers
 
 
 def solve(
@@ -34,6 +38,7 @@ def solve(
     max_steps: int = MAX_STEPS,
     starts: int = 1,
     trajectory: bool = False,
+    calibration: Calibration | None = None,
     batch_size: int | None = None,
     on_batch: Callable[[int], None] | None = None,
 ) -> Solution:
@@ -48,8 +53,8 @@ def solve(
         x: One problem, or problems along a leading axis.
         y0: First guesses, shaped like the answers; drawn uniformly from (-1, 1) if not given. With
             several starts they have an axis of starts after that of problems.
-        key: Where first guesses are drawn from. The guesses of problem `i` depend on `key` and `i`
-            alone.
+        key: Where first guesses are drawn from, or one key for each problem. The guesses of problem
+            `i` depend on `key` and `i` alone.
         step: How a step is taken, a number meaning `FixedStep`; by default `Backtracking()`.
         halt: When to stop; by default `EnergyUnchanged()`.
         max_steps: Number of steps, each one evaluation of the gradient, after which every descent
@@ -57,6 +62,7 @@ def solve(
         starts: From how many guesses each problem is walked; the answer of lowest energy wins, and
             `Solution.spread` says how far the answers lie apart.
         trajectory: Whether to keep every answer on the way.
+        calibration: What `irem.calibrate` returned for this model; fills `expected_error`.
         batch_size: How many descents are under way at once; by default what suits the device.
             Answers depend on it by rounding alone.
         on_batch: Called with a number of problems whenever so many more are done, for a progress
@@ -100,7 +106,56 @@ def solve(
             solution = _walk(route, x, guesses, batch_size, report)
     if starts > 1:
         solution = _lowest(solution, starts)
+    if calibration is not None:
+        expected = jnp.asarray(calibration.expected_error(solution))
+        solution = Solution(**{**vars(solution), "expected_error": expected})
     return jax.tree.map(operator.itemgetter(0), solution) if alone else solution
+
+
+def solve_pages(
+    energy: Walkable,
+    x: np.ndarray,
+    *,
+    key: PRNGKeyArray,
+    page_size: int | None = None,
+    **options: Any,
+) -> Iterator[Solution]:
+    """Answer more problems than memory holds, such as a memory map of a file, page after page.
+
+    The answers are those of `solve`: first guesses depend on `key` and the place of a problem among
+    all of them.
+
+    Arguments:
+        energy: A trained model, or an energy.
+        x: Problems along the first axis of one array.
+        key: Where first guesses are drawn from.
+        page_size: How many problems make a page; by default so many that a page of them takes some
+            tens of megabytes.
+        options: As for `solve`.
+
+    Returns:
+        The solutions of the pages, in order.
+
+    Example:
+        `for solution in irem.solve_pages(model, np.load("x.npy", mmap_mode="r"), key=key): ...`
+    """
+    problems = x.shape[0] if x.ndim else 0
+    if problems == 0:
+        raise InputError(f"`x` has shape {x.shape}; expected problems along its first axis.")
+    if page_size is None:
+        page_size = max(1, _PAGE // math.prod(x.shape[1:]))
+    count("page_size", page_size)
+    page_size = _evenly(problems, page_size)
+    pages = [slice(first, first + page_size) for first in range(0, problems, page_size)]
+    for page in pages:  # what cannot be answered is found before anything is
+        numeric("x", x[page], keep_integers=True)
+    keys = jax.random.split(key, problems)
+
+    def answers() -> Iterator[Solution]:
+        for page in pages:
+            yield solve(energy, np.ascontiguousarray(x[page]), key=keys[page], **options)
+
+    return answers()
 
 
 def _walk(
@@ -133,13 +188,18 @@ def _walk_recorded(
     """Walk batch by batch; of every answer `length + 1` copies stay in memory."""
     problems = y0.shape[0]
     largest = batch_size or max(1, _at_once(y0) // math.ceil((length + 1) / 64))
-    size = math.ceil(problems / math.ceil(problems / largest))
+    size = _evenly(problems, largest)
     parts = []
     for first in range(0, problems, size):
         some_x, some_y0 = jax.tree.map(operator.itemgetter(slice(first, first + size)), (x, y0))
         parts.append(walk_recorded(route, some_x, some_y0, length))
         report(parts[-1].steps.shape[0])
     return parts[0] if len(parts) == 1 else jax.tree.map(lambda *p: jnp.concatenate(p), *parts)
+
+
+def _evenly(problems: int, largest: int) -> int:
+    """The size of parts of at most `largest` that are as equal as can be: few shapes compile."""
+    return math.ceil(problems / math.ceil(problems / largest))
 
 
 def _trained_step(energy: Walkable) -> Float[Array, ""] | None:
@@ -207,7 +267,10 @@ def _first_guesses(
         raise InputError(
             "`solve` draws its first guesses: pass `key=jax.random.key(seed)` or `y0`."
         )
-    return jax.vmap(lambda k: first_guess(k, (*several, *shape)))(jax.random.split(key, size))
+    keys = jax.random.split(key, size) if key.ndim == 0 else key
+    if keys.shape != (size,):
+        raise InputError(f"`key` has shape {keys.shape}, but there are {size} problems.")
+    return jax.vmap(lambda k: first_guess(k, (*several, *shape)))(keys)
 
 
 def first_guess(key: PRNGKeyArray, shape: tuple[int, ...]) -> Float[Array, "..."]:

@@ -26,3 +26,8 @@ from irem.experiments._landscape import Plane as Plane
 from irem.experiments._landscape import descents as descents
 from irem.experiments._landscape import energy_by_distance as energy_by_distance
 from irem.experiments._landscape import plane as plane
+from irem.experiments._trust import COVERAGES as COVERAGES
+from irem.experiments._trust import Trust as Trust
+from irem.experiments._trust import calibrate as calibrate
+from irem.experiments._trust import calibration_difficulties as calibration_difficulties
+from irem.experiments._trust import trust as trust

@@ -10,6 +10,7 @@ from irem.learning._run import Run as Run
 from irem.learning._run import iterations_done as iterations_done
 from irem.learning._run import load as load
 from irem.learning._run import read_settings as read_settings
+from irem.learning._run import write_calibrations as write_calibrations
 from irem.learning._step import Recipe as Recipe
 from irem.learning._step import StepInfo as StepInfo
 from irem.learning._step import TrainState as TrainState

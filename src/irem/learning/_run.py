@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import operator
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from irem._errors import InputError
 from irem._files import write_whole
 from irem._trees import map_arrays
 from irem._version import __version__
+from irem.descent import Calibration
 from irem.learning._checkpoint import load_arrays
 from irem.methods import AbstractMethod, build_method
 from irem.tasks import AbstractTask
@@ -25,7 +27,7 @@ from irem.tasks import AbstractTask
 FORMAT = 1
 """Version of the layout of a run folder; a folder with a higher one is refused."""
 
-SETTINGS, CHECKPOINT = "run.json", "checkpoint.safetensors"
+SETTINGS, CHECKPOINT, CALIBRATION = "run.json", "checkpoint.safetensors", "calibration.json"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,6 +72,7 @@ class Run:
         history: What was measured on the way.
         settings: Everything the run was made with.
         path: The folder it is kept in, if any.
+        calibrations: What `irem calibrate` found for each model, if it was run.
     """
 
     task: AbstractTask
@@ -78,6 +81,7 @@ class Run:
     history: History
     settings: dict[str, Any]
     path: Path | None = None
+    calibrations: tuple[Calibration, ...] | None = None
 
     @property
     def model(self) -> Any:
@@ -118,7 +122,31 @@ def load(
         raise InputError(f"'{path / SETTINGS}' is damaged: it lacks or spoils {error}.") from error
     stacked = load_arrays(path / CHECKPOINT, methods, prefix="['state'].method")
     models, history = unstack(stacked, seeds), load_history(path, seeds)
-    return Run(task, models, iterations_done(path), history, settings, path)
+    done = iterations_done(path)
+    calibrations = read_calibrations(path, done, seeds)
+    return Run(task, models, done, history, settings, path, calibrations)
+
+
+def read_calibrations(path: Path, iteration: int, seeds: int) -> tuple[Calibration, ...] | None:
+    """The calibrations kept in a run folder, if they belong to its present state."""
+    file = path / CALIBRATION
+    if not file.exists():
+        return None
+    try:
+        kept = json.loads(file.read_text())
+        calibrations = tuple(Calibration.from_dict(c) for c in kept["calibrations"])
+        current = kept["iteration"] == iteration and len(calibrations) == seeds
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(
+            f"'{file}' is truncated or damaged ({error}); run `irem calibrate {path}` again."
+        ) from error
+    return calibrations if current else None
+
+
+def write_calibrations(path: Path, iteration: int, calibrations: Sequence[Calibration]) -> None:
+    """Keep calibrations in a run folder, with the state of training they belong to."""
+    kept = {"iteration": iteration, "calibrations": [c.as_dict() for c in calibrations]}
+    write_whole(path / CALIBRATION, (json.dumps(kept) + "\n").encode())
 
 
 def iterations_done(path: Path) -> int:

@@ -1,0 +1,59 @@
+"""`irem calibrate`."""
+
+import numpy as np
+import typer
+
+import irem
+from irem.cli._common import Json, Problems, RunFolder, Seed, about, fresh_key, print_json
+from irem.cli._common import progress_bar as bar
+from irem.experiments import calibration_difficulties
+from irem.learning import Run, write_calibrations
+
+NAME = "calibrate"
+HELP = "Learn which error to expect of an answer from how it was found, and measure how well."
+EXAMPLE = "Example: irem calibrate runs/add --json"
+
+
+def command(
+    run: RunFolder,
+    problems: Problems = 1000,
+    seed: Seed = 0,
+    json: Json = False,
+) -> None:
+    """Calibrate a run on validation problems, and check it on fresh ones."""
+    loaded = irem.load(run)
+    calibrations = calibrate(loaded, problems, seed)
+    key = fresh_key(seed, "trust")
+    with bar("checking", 2 * problems * len(loaded.models)) as advance:
+        options = {"problems": problems, "on_batch": advance, "key": key}
+        reports = [
+            irem.trust(model, loaded.task, calibration, **options)
+            for model, calibration in zip(loaded.models, calibrations, strict=True)
+        ]
+    if json:
+        trust = [[part.as_dict() for part in parts] for parts in reports]
+        print_json({**about(loaded), "problems": problems, "trust": trust})
+        return
+    typer.echo(f"{'problems':>10}  {'mse':>9}  {'expected':>9}  {'without 10 %':>12}  {'rank':>5}")
+    for parts in zip(*reports, strict=True):
+        mse, expected, rest, rank = np.mean(
+            [(p.mse, p.expected, p.abstaining, p.rank_correlation) for p in parts], axis=0
+        )
+        name = str(parts[0].difficulty)
+        typer.echo(f"{name:>10}  {mse:9.3g}  {expected:9.3g}  {rest:12.3g}  {rank:5.2f}")
+    typer.echo(
+        "'without 10 %' is the error when the tenth with the largest expected errors is left out, "
+        "'rank' Spearman's correlation of expected and true errors."
+    )
+
+
+def calibrate(run: Run, problems: int, seed: int) -> tuple[irem.Calibration, ...]:
+    """Calibrate every model of a run on validation problems, and keep that in its folder."""
+    key = fresh_key(seed, "calibrate")
+    total = len(calibration_difficulties(run.task)) * problems * len(run.models)
+    with bar("calibrating", total) as advance:
+        options = {"problems": problems, "on_batch": advance, "key": key}
+        calibrations = tuple(irem.calibrate(m, run.task, **options) for m in run.models)
+    assert run.path is not None
+    write_calibrations(run.path, run.iteration, calibrations)
+    return calibrations
