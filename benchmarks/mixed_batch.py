@@ -2,10 +2,10 @@
 
     python benchmarks/mixed_batch.py --out results/mixed-batch.json
 
-10,000 shortest-path problems on graphs of 2 to 15 nodes, padded to 15, are answered three times in
+10,000 shortest-path problems on graphs of 2 to 15 nodes, padded to 15, are answered three ways in
 one run: by `irem.solve`, where whoever is done makes room for the next; in batches of the same
-width that run until all are done; and as one batch of all. Answers of the first two are compared
-entry by entry. Times are the better of two runs after compilation.
+width that run until all are done, by the same compiled program; and as one batch of all. Answers of
+the first two are compared entry by entry. Programs are compiled before the clock starts.
 """
 
 import argparse
@@ -19,7 +19,7 @@ import numpy as np
 
 import irem
 from irem._files import write_whole
-from irem.descent import _solve
+from irem.descent import _solve, _turns
 from irem.learning._checkpoint import load_arrays, save_arrays
 
 
@@ -37,18 +37,17 @@ def graphs(task, count, largest, key):
 
 def clock(answer):
     """What `answer` returns, and its seconds once it is compiled."""
-    seconds = []
-    for _ in range(3):
-        start = time.perf_counter()
-        solution = jax.device_get(answer())
-        seconds.append(time.perf_counter() - start)
-    return solution, min(seconds[1:])
+    jax.block_until_ready(answer(max_steps=1))
+    start = time.perf_counter()
+    solution = jax.device_get(answer())
+    return solution, time.perf_counter() - start
 
 
 def main():
     """Train or load a model, then measure."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--problems", type=int, default=10_000)
+    parser.add_argument("--nodes", type=int, default=15)
     parser.add_argument("--iterations", type=int, default=10_000)
     parser.add_argument("--weights", type=Path, help="kept here, and read instead of training")
     parser.add_argument("--out", type=Path)
@@ -62,26 +61,26 @@ def main():
         model = irem.train(task, model, **settings, progress=False).model
         if options.weights is not None:
             save_arrays(options.weights, model)
-    x = graphs(task, options.problems, 15, jax.random.key(2))
+    x = graphs(task, options.problems, options.nodes, jax.random.key(2))
     y0 = jax.random.uniform(jax.random.key(3), x.edges.shape, minval=-1, maxval=1)
     slots = _solve._at_once(y0)
 
-    def in_batches():
-        parts = []
-        for first in range(0, options.problems, slots):
-            part = slice(first, first + slots)
-            some = jax.tree.map(lambda leaf, part=part: leaf[part], x)
-            parts.append(irem.solve(model, some, y0[part]))
-        return jax.tree.map(lambda *p: jnp.concatenate(p), *parts)
+    def together(**limit):
+        return irem.solve(model, x, y0, batch_size=options.problems, **limit)
 
-    turns, seconds = clock(lambda: irem.solve(model, x, y0))
-    batches, batch_seconds = clock(in_batches)
-    whole, whole_seconds = clock(lambda: irem.solve(model, x, y0, batch_size=options.problems))
+    def in_slots(**limit):
+        return irem.solve(model, x, y0, **limit)
+
+    turns, seconds = clock(in_slots)
+    _turns.SHARE = 1.0
+    batches, batch_seconds = clock(in_slots)
+    whole, whole_seconds = clock(together)
     real = np.asarray(x.pairs)
     steps = turns.steps
     result = {
         "device": jax.devices()[0].device_kind,
         "problems": options.problems,
+        "largest_nodes": options.nodes,
         "slots": slots,
         "steps_mean": float(steps.mean()),
         "steps_median": float(np.median(steps)),

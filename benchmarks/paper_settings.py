@@ -23,7 +23,6 @@ from irem import learning
 from irem._files import write_whole
 from irem.methods import describe_method
 
-
 # A fixed step of the trained size, until the energy has not changed for some steps.
 PAPER = {"step": irem.FixedStep(), "halt": irem.EnergyUnchanged(rtol=1e-4), "max_steps": 80}
 

@@ -91,8 +91,11 @@ class Writer:
         """A writer whose file takes its name when the context ends, whole or not at all."""
         with whole_file(path) as file:
             writer = Writer(path, file, problems)
-            yield writer
-            writer._close()
+            try:
+                yield writer
+                writer._finish()
+            finally:
+                writer._close()
 
     def add(self, solution: Solution, abstained: np.ndarray) -> None:
         """Write the next answers; those that are `abstained` from become NaN."""
@@ -126,13 +129,19 @@ class Writer:
         np.lib.format.write_array_header_1_0(place, header)
         return place
 
-    def _close(self) -> None:
-        if self._archive is None:
+    def _finish(self) -> None:
+        """Write how the answers were found."""
+        if self._archive is None or self._answers is None:
             return
-        assert self._answers is not None
         self._answers.close()
         for name, parts in self._fields.items():
             with self._archive.open(f"{name}.npy", "w") as place:
                 whole = np.concatenate(parts) if parts[0].ndim else parts[0]
                 np.lib.format.write_array(place, whole)
-        self._archive.close()
+
+    def _close(self) -> None:
+        """Let go of the archive, also of one that was not finished."""
+        if self._archive is not None:
+            if self._answers is not None:
+                self._answers.close()
+            self._archive.close()

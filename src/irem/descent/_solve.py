@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
-from jaxtyping import Array, Float, PRNGKeyArray, PyTree
+from jaxtyping import Array, Float, Key, PRNGKeyArray, PyTree
 
 from irem._checks import count, numeric
 from irem._errors import InputError
@@ -32,7 +32,7 @@ def solve(
     x: Any,
     y0: Any = None,
     *,
-    key: PRNGKeyArray | None = None,
+    key: PRNGKeyArray | Key[Array, " problems"] | None = None,
     step: AbstractStep | float | None = None,
     halt: AbstractHalt | None = None,
     max_steps: int = MAX_STEPS,
@@ -209,7 +209,7 @@ def _trained_step(energy: Walkable) -> Float[Array, ""] | None:
 
 # How many entries of answers walk at once: enough to keep the device busy, and few enough for its
 # memory (a graph energy keeps a few thousand bytes for each).
-_ENTRIES = {"cpu": 2**16, "gpu": 2**20}
+_ENTRIES = {"cpu": 2**16, "gpu": 2**18}
 
 
 def _at_once(y0: Float[Array, "problems ..."]) -> int:
@@ -242,7 +242,12 @@ def _lowest(solution: Solution, starts: int) -> Solution:
 
 
 def _first_guesses(
-    energy: Walkable, x: PyTree, y0: Any, alone: bool, key: PRNGKeyArray | None, starts: int
+    energy: Walkable,
+    x: PyTree,
+    y0: Any,
+    alone: bool,
+    key: PRNGKeyArray | Key[Array, " problems"] | None,
+    starts: int,
 ) -> Float[Array, "problems ..."]:
     """A guess for every problem; with several starts, an axis of starts after that of problems."""
     size = jax.tree.leaves(x)[0].shape[0]

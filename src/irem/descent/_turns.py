@@ -1,5 +1,6 @@
 """More problems than walk at once: whoever is done makes room for the next."""
 
+import math
 from collections.abc import Callable
 
 import equinox as eqx
@@ -11,8 +12,8 @@ from irem._trees import choose
 from irem.descent._solution import RUNNING, Solution
 from irem.descent._walk import Route, State, advance, finish, start
 
-# Slots are filled again once one in so many is free: each time costs an evaluation of every slot.
-_SHARE = 4
+# Slots are filled again once this share of them is free: each time costs an evaluation of every one.
+SHARE = 0.25
 _AXIS = "slots"
 
 
@@ -56,8 +57,10 @@ def walk_in_turns(
     problems = y0.shape[0]
     queue = _open(route, x, y0, slots)
     done = 0
+    # How many descents may be under way when slots are filled.
+    still_running = jnp.asarray(slots - math.ceil(SHARE * slots), jnp.int32)
     while done < problems:
-        queue, finished = _turn((route, x, y0), queue)
+        queue, finished = _turn((route, x, y0, still_running), queue)
         on_done(int(finished) - done)
         done = int(finished)
     return queue.answers
@@ -76,15 +79,14 @@ def _open(route: Route, x: PyTree, y0: Float[Array, "problems ..."], slots: int)
 
 @eqx.filter_jit(donate="all-except-first")
 def _turn(
-    everything: tuple[Route, PyTree, Float[Array, "problems ..."]], queue: _Queue
+    everything: tuple[Route, PyTree, Float[Array, "problems ..."], Int[Array, ""]], queue: _Queue
 ) -> tuple[_Queue, Int[Array, ""]]:
     """Walk until slots are free, fill them, and count the problems that are done."""
-    route, x, y0 = everything
-    slots, problems = queue.owners.shape[0], y0.shape[0]
+    route, x, y0, still_running = everything
+    problems = y0.shape[0]
     # While problems wait, walk until enough slots are free for an exchange; then to the end.
-    enough = slots - -(-slots // _SHARE)
     waiting = queue.taken < problems
-    states = _walk_until(route, queue.x, queue.states, jnp.where(waiting, enough, 0))
+    states = _walk_until(route, queue.x, queue.states, jnp.where(waiting, still_running, 0))
     done = states.reason != RUNNING
     # What is written beyond the end is dropped.
     places = jnp.where(done, queue.owners, problems)

@@ -1,0 +1,157 @@
+"""Long files, several starts, and abstaining."""
+
+import json
+
+import numpy as np
+import pytest
+
+import irem
+from irem.cli import _solve
+
+
+@pytest.fixture(scope="module")
+def x(tmp_path_factory):
+    path = tmp_path_factory.mktemp("problems") / "x.npy"
+    np.save(path, np.random.default_rng(0).uniform(-1, 1, (30, 2, 6)).astype(np.float32))
+    return path
+
+
+@pytest.fixture
+def paged(monkeypatch):
+    """Hold a few hundred numbers for too many for memory."""
+    monkeypatch.setattr(_solve, "_IN_MEMORY", 200)
+    monkeypatch.setattr("irem.descent._solve._PAGE", 120)
+
+
+def read(path):
+    if path.suffix == ".csv":
+        return np.loadtxt(path, delimiter=",")
+    with np.load(path) if path.suffix == ".npz" else open(path, "rb") as file:
+        return file["y"] if path.suffix == ".npz" else np.load(file)
+
+
+@pytest.mark.parametrize("name", ["y.npy", "y.npz", "y.csv"])
+def test_page_by_page_a_file_is_answered_like_all_at_once(
+    name, x, runs, irem_cli, tmp_path, monkeypatch
+):
+    options = ("--max-steps", 9, "--step", "fixed", "--json")
+    first = irem_cli("solve", runs["addition"], x, "--out", tmp_path / f"all-{name}", *options)
+    monkeypatch.setattr(_solve, "_IN_MEMORY", 200)
+    monkeypatch.setattr("irem.descent._solve._PAGE", 120)
+    second = irem_cli("solve", runs["addition"], x, "--out", tmp_path / name, *options)
+    assert (first.code, second.code) == (0, 0)
+    np.testing.assert_allclose(
+        read(tmp_path / name), read(tmp_path / f"all-{name}"), rtol=1e-4, atol=1e-5
+    )
+    one, two = json.loads(first.out), json.loads(second.out)
+    assert one["shape"] == two["shape"] == [30, 6]
+    assert one["reasons"] == two["reasons"]
+    assert one["steps_mean"] == two["steps_mean"]
+    if name == "y.npz":
+        with np.load(tmp_path / name) as kept, np.load(tmp_path / f"all-{name}") as whole:
+            assert set(kept.files) == set(whole.files) >= {"y", "steps", "energy", "abstained"}
+            np.testing.assert_array_equal(kept["steps"], whole["steps"])
+
+
+def test_an_interrupt_leaves_nothing_behind_and_loses_nothing(
+    x, paged, runs, irem_cli, tmp_path, monkeypatch
+):
+    solve_pages = irem.solve_pages
+
+    def interrupted(*arguments, **options):
+        pages = solve_pages(*arguments, **options)
+        yield next(pages)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(irem, "solve_pages", interrupted)
+    out = tmp_path / "y.npy"
+    np.save(out, np.arange(3))
+    result = irem_cli("solve", runs["addition"], x, "--out", out, "--max-steps", 5)
+    assert result.code == 130
+    assert "interrupted" in result.err
+    assert [p.name for p in tmp_path.iterdir()] == ["y.npy"]
+    np.testing.assert_array_equal(np.load(out), np.arange(3))
+
+
+def test_several_starts_are_never_worse(x, runs, irem_cli, tmp_path):
+    energies = {}
+    for starts in (1, 3):
+        out = tmp_path / f"{starts}.npz"
+        options = ("--starts", starts, "--max-steps", 9, "--json")
+        result = irem_cli("solve", runs["shortest-path"], graphs(tmp_path), "--out", out, *options)
+        assert result.code == 0
+        with np.load(out) as kept:
+            energies[starts] = kept["energy"]
+            assert ("spread" in kept.files) == (starts > 1)
+    assert energies[1].shape == energies[3].shape == (4,)
+
+
+def graphs(folder):
+    path = folder / "graphs.npy"
+    np.save(path, np.random.default_rng(1).uniform(0, 2, (4, 5, 5)).astype(np.float32))
+    return path
+
+
+@pytest.fixture(scope="module")
+def calibrated(runs, tmp_path_factory):
+    """A copy of a run, so that others see it as it was."""
+    import shutil
+
+    return shutil.copytree(runs["addition"], tmp_path_factory.mktemp("calibrated") / "run")
+
+
+def test_abstaining_answers_nan_and_says_so(x, calibrated, irem_cli, tmp_path):
+    out = tmp_path / "y.npz"
+    arguments = ("solve", calibrated, x, "--out", out, "--max-error")
+    result = irem_cli(*arguments, 1e-9, "--json")
+    assert result.code == 0
+    assert "calibrating the run once" in result.err
+    assert json.loads(result.out)["abstained"] == 30
+    assert (calibrated / "calibration.json").exists()
+    again = irem_cli(*arguments, 1e30)
+    assert "calibrating" not in again.err
+    with np.load(out) as kept:
+        abstained = kept["abstained"]
+        np.testing.assert_array_equal(np.isnan(kept["y"]).all(1), abstained)
+        np.testing.assert_array_equal(abstained, kept["expected_error"] > 1e30)
+    assert f"Abstained from {abstained.sum()} of 30" in again.out
+
+
+def test_calibrate_reports_every_difficulty(calibrated, irem_cli):
+    result = irem_cli("calibrate", calibrated, "--problems", 60, "--json")
+    assert result.code == 0
+    (parts,) = json.loads(result.out)["trust"]
+    assert [p["difficulty"] for p in parts] == ["same", "harder", "both"]
+    assert all(len(p["risk"]) == len(p["coverage"]) == 10 for p in parts)
+    assert "without 10 %" in irem_cli("calibrate", calibrated, "--problems", 60).out
+
+
+def test_a_calibration_of_an_earlier_state_is_not_used(calibrated):
+    file = calibrated / "calibration.json"
+    kept = file.read_text()
+    try:
+        file.write_text(json.dumps({**json.loads(kept), "iteration": 7}))
+        assert irem.load(calibrated).calibrations is None
+        file.write_text(kept[:100])
+        with pytest.raises(ValueError, match=r"calibration.json' is truncated or damaged"):
+            irem.load(calibrated)
+    finally:
+        file.write_text(kept)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--max-error", "0"), "`max-error` must be greater than 0"),
+        (("--max-error", "0.1", "--step", "fixed"), "calibrated for the default step rule"),
+        (("--max-error", "0.1", "--max-steps", "9"), "calibrated for the default step rule"),
+        (("--starts", "0"), "`starts` must be greater than 0"),
+        (("--step", "newton"), "Unknown step rule 'newton'; known are fixed, backtracking"),
+        (("--step", "lbfgs", "--step-size", "1"), "`step-size` is for a fixed step"),
+    ],
+)
+def test_what_solve_does_not_accept(options, sentence, x, runs, irem_cli, tmp_path):
+    result = irem_cli("solve", runs["addition"], x, "--out", tmp_path / "y.npy", *options)
+    assert result.code == 2
+    assert sentence in result.err
+    assert not list(tmp_path.iterdir())

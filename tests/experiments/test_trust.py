@@ -1,0 +1,80 @@
+"""Trust in the answers of an energy that is wrong by a known amount."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import irem
+from irem.experiments import COVERAGES
+
+TASK = irem.tasks.get("addition", size=5)
+
+
+def mistaken(x, y):
+    """A bowl around a wrong sum; how wrong, its lowest energy tells."""
+    mistake = 0.3 * jnp.sum(x[0]) * jnp.ones(5)
+    return jnp.sum((y - x[0] - x[1] - mistake) ** 2) + jnp.mean(mistake**2)
+
+
+MODEL = irem.IREM(irem.energy.from_function(mistaken, answer_shape=(5,)), step_size=0.3)
+
+
+@pytest.fixture(scope="module")
+def calibration():
+    return irem.calibrate(MODEL, TASK, problems=400, key=jax.random.key(0))
+
+
+@pytest.fixture(scope="module")
+def reports(calibration):
+    return irem.trust(MODEL, TASK, calibration, problems=400, key=jax.random.key(1))
+
+
+def test_every_difficulty_is_reported_and_all_together(reports):
+    assert [r.difficulty for r in reports] == ["same", "harder", "both"]
+    assert [r.problems for r in reports] == [400, 400, 800]
+    assert reports[2].mse == pytest.approx((reports[0].mse + reports[1].mse) / 2)
+
+
+def test_an_energy_that_tells_its_error_is_trusted(reports):
+    for report in reports:
+        assert report.rank_correlation > 0.95
+        assert report.expected == pytest.approx(report.mse, rel=0.25)
+        assert report.unfamiliar < 0.02
+        # Without the worst tenth little more is left than if the errors were known.
+        assert report.abstaining < 0.8 * report.mse
+        assert report.abstaining < 1.05 * report.best_risk[COVERAGES.index(0.9)]
+
+
+def test_risk_grows_with_coverage(reports):
+    for report in reports:
+        assert report.risk[-1] == pytest.approx(report.mse)
+        assert (np.diff(report.best_risk) >= 0).all()
+        assert (np.asarray(report.risk) >= np.asarray(report.best_risk) - 1e-12).all()
+        assert report.risk[0] < 0.2 * report.mse
+        assert report.as_dict()["coverage"] == COVERAGES
+
+
+def test_an_error_that_leaves_no_trace_is_not_trusted():
+    def silent(x, y):
+        return jnp.sum((y - x[0] - x[1] - 0.3 * jnp.sum(x[0])) ** 2)
+
+    model = irem.IREM(irem.energy.from_function(silent, answer_shape=(5,)), step_size=0.5)
+    # One step of 0.5 reaches the minimum, whose energy is zero whatever the mistake.
+    calibration = irem.calibrate(
+        model, TASK, difficulties=["same"], problems=300, key=jax.random.key(2)
+    )
+    (report,) = irem.trust(model, TASK, calibration, ["same"], problems=300, key=jax.random.key(3))
+    # The size of the answer still tells something, but far from all.
+    assert report.rank_correlation < 0.8
+
+
+def test_solve_fills_expected_errors(calibration):
+    x = TASK.batch(jax.random.key(4), 20, "same").x
+    options = {"key": jax.random.key(5)}
+    solution = irem.solve(MODEL, x, calibration=calibration, **options)
+    plain = irem.solve(MODEL, x, **options)
+    assert plain.expected_error is None
+    np.testing.assert_allclose(
+        solution.expected_error, calibration.expected_error(plain), rtol=1e-6
+    )
