@@ -1,8 +1,9 @@
-"""Write the tables of README.md and docs/results.md from results/paper-settings.json.
+"""Write the tables of README.md, docs/results.md and docs/inference.md from the JSON in results/.
 
     python benchmarks/results_table.py
 
-What stands between the two `results` comments of a page is replaced.
+What stands between two comments such as `<!-- results -->` and `<!-- end of results -->` is
+replaced.
 """
 
 import json
@@ -60,21 +61,129 @@ def pace(results):
     )
 
 
-def filled(page, content):
-    """`page` with `content` between its two comments."""
-    pattern = r"(<!-- results -->\n).*?(<!-- end of results -->)"
-    text, count = re.subn(pattern, lambda m: m[1] + content + m[2], page, flags=re.DOTALL)
-    assert count == 1
-    return text
+def cell_of(row):
+    """Task, energy and difficulty of a row of results/inference.json."""
+    aggregate = f" ({row['aggregate']})" if "aggregate" in row else ""
+    return row["task"] + aggregate, row.get("difficulty")
+
+
+def markdown(header, rows):
+    """A table."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "".join("| " + " | ".join(map(str, line)) + " |\n" for line in lines)
+
+
+def by_cell(rows):
+    """Rows grouped by cell, in order."""
+    cells = {}
+    for row in rows:
+        cells.setdefault(cell_of(row), []).append(row)
+    return cells
+
+
+def rules_table(results):
+    """Error and steps of every step rule."""
+    names = list(dict.fromkeys(row["rule"] for row in results["rules"]))
+    rows = []
+    for cell, group in by_cell(results["rules"]).items():
+        shown = {r["rule"]: f"{number(r['mse'])} ({r['steps_mean']:.0f})" for r in group}
+        rows.append([*cell, *(shown[name] for name in names)])
+    return markdown(["task", "difficulty", *names], rows)
+
+
+def search_table(results):
+    """The default beside the best fixed step of a search."""
+    fixed = by_cell(results["fixed"])
+    rows = []
+    for cell, group in by_cell(results["rules"]).items():
+        default = next(r for r in group if r["rule"] == results["default"])
+        best = min(fixed[cell], key=lambda r: r["mse"])
+        trained = next(r for r in fixed[cell] if r["factor"] == 1)
+        size = f"{best['factor']:g}" if best["factor"] >= 1 else f"1/{1 / best['factor']:g}"
+        rows.append(
+            [
+                *cell,
+                number(default["mse"]),
+                f"{default['steps_mean']:.0f}",
+                number(best["mse"]),
+                f"{size}, {best['steps_mean']:.0f}, {100 * best['converged']:.0f} %",
+                f"{default['mse'] / best['mse']:.3f}",
+                f"{number(trained['mse'])} ({trained['steps_mean']:.0f})",
+            ]
+        )
+    header = ["task", "difficulty", "default", "steps", "best fixed step"]
+    header += ["its size, steps, at rest", "ratio", "trained size (steps)"]
+    return markdown(header, rows)
+
+
+def sizes_table(results):
+    """Errors and steps by number of nodes."""
+    sizes = {}
+    for row in results["sizes"]:
+        sizes.setdefault((cell_of(row)[0], row["nodes"]), {})[row["rule"]] = row
+    rows = []
+    for (task, nodes), both in sizes.items():
+        default, fixed = both[results["default"]], both["fixed"]
+        shown = [number(fixed["mse"]), number(default["mse"]), f"{default['steps_mean']:.0f}"]
+        rows.append([task, nodes, *shown, f"{100 * default['converged']:.0f} %"])
+    header = ["task", "nodes", "fixed step", "default", "its steps", "at rest"]
+    return markdown(header, rows)
+
+
+def trust_table(results):
+    """What expected errors are worth."""
+    rows = []
+    for row in results["trust"]:
+        errors = [number(row[name]) for name in ("mse", "expected", "abstaining")]
+        best = number(row["best_risk"][-2])
+        variation, rank = f"{row['variation']:.2f}", f"{row['rank_correlation']:.2f}"
+        rows.append([*cell_of(row), *errors, best, variation, rank])
+    header = ["task", "difficulty", "error", "expected", "without the worst tenth", "best possible"]
+    return markdown([*header, "variation", "rank correlation"], rows)
+
+
+def mixed_table(results):
+    """Problems per second of a batch of mixed difficulty."""
+    rows = []
+    for row in results:
+        rates = [f"{row['problems_per_second'][k]:.0f}" for k in ("turns", "batches", "one_batch")]
+        gains = [f"{row[f'faster_than_{k}']:.2f}" for k in ("batches", "one_batch")]
+        same = f"{100 * row['same_steps_as_batches']:.2f} %"
+        graphs = f"2 to {row['largest_nodes']}"
+        rows.append([row["device"], graphs, row["slots"], *rates, *gains, same])
+    header = ["device", "nodes", "at once", "turns", "batches", "one batch"]
+    return markdown([*header, "gain on batches", "gain on one batch", "same course"], rows)
+
+
+def read(name):
+    """One of the committed results."""
+    return json.loads((ROOT / f"results/{name}.json").read_text())
+
+
+def filled(page, contents):
+    """`page` with contents between their two comments."""
+    for name, content in contents.items():
+        pattern = rf"(<!-- {name} -->\n).*?(<!-- end of {name} -->)"
+        page, count = re.subn(pattern, lambda m, c=content: m[1] + c + m[2], page, flags=re.DOTALL)
+        assert count == 1, name
+    return page
 
 
 def pages():
-    """Both pages as they should read, by path."""
-    results = json.loads((ROOT / "results/paper-settings.json").read_text())
+    """All pages as they should read, by path."""
+    results, inference = read("paper-settings"), read("inference")
     short, long = tables(results)
+    mixed = [read(f"mixed-batch-{name}") for name in ("cpu", "h200-15", "h200-30")]
     contents = {
-        "README.md": short + "\n" + pace(results),
-        "docs/results.md": long + "\n" + pace(results),
+        "README.md": {"results": short + "\n" + pace(results)},
+        "docs/results.md": {"results": long + "\n" + pace(results)},
+        "docs/inference.md": {
+            "search": search_table(inference),
+            "rules": rules_table(inference),
+            "sizes": sizes_table(inference),
+            "trust": trust_table(inference),
+            "mixed": mixed_table(mixed),
+        },
     }
     return {ROOT / name: filled((ROOT / name).read_text(), text) for name, text in contents.items()}
 

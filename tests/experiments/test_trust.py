@@ -38,12 +38,17 @@ def test_every_difficulty_is_reported_and_all_together(reports):
 
 def test_an_energy_that_tells_its_error_is_trusted(reports):
     for report in reports:
-        assert report.rank_correlation > 0.95
-        assert report.expected == pytest.approx(report.mse, rel=0.25)
+        assert report.rank_correlation > 0.9
         assert report.unfamiliar < 0.02
         # Without the worst tenth little more is left than if the errors were known.
         assert report.abstaining < 0.8 * report.mse
         assert report.abstaining < 1.05 * report.best_risk[COVERAGES.index(0.9)]
+
+
+def test_expected_errors_are_right_on_average_over_all_validation_problems(reports):
+    # Errors deviate by 1.5 times their mean or so: five standard errors of 800, fitted and fresh.
+    both = reports[2]
+    assert both.expected == pytest.approx(both.mse, rel=5 * both.variation * (2 / 800) ** 0.5)
 
 
 def test_risk_grows_with_coverage(reports):
@@ -56,17 +61,17 @@ def test_risk_grows_with_coverage(reports):
 
 
 def test_an_error_that_leaves_no_trace_is_not_trusted():
+    # The answer is wrong by a number that neither its energy nor its size shows.
     def silent(x, y):
-        return jnp.sum((y - x[0] - x[1] - 0.3 * jnp.sum(x[0])) ** 2)
+        return jnp.sum((y - x[0] - x[1] - jnp.sin(1e4 * x[0, 0])) ** 2)
 
-    model = irem.IREM(irem.energy.from_function(silent, answer_shape=(5,)), step_size=0.5)
-    # One step of 0.5 reaches the minimum, whose energy is zero whatever the mistake.
-    calibration = irem.calibrate(
-        model, TASK, difficulties=["same"], problems=300, key=jax.random.key(2)
-    )
-    (report,) = irem.trust(model, TASK, calibration, ["same"], problems=300, key=jax.random.key(3))
-    # The size of the answer still tells something, but far from all.
-    assert report.rank_correlation < 0.8
+    model = irem.IREM(irem.energy.from_function(silent, answer_shape=(5,)), step_size=0.3)
+    options = {"difficulties": ["same"], "problems": 300}
+    calibration = irem.calibrate(model, TASK, **options, key=jax.random.key(2))
+    (report,) = irem.trust(model, TASK, calibration, **options, key=jax.random.key(3))
+    # Chance alone gives 0.06; the mean of the answer tells a little.
+    assert report.rank_correlation < 0.7
+    assert report.abstaining > 0.9 * report.mse
 
 
 def test_solve_fills_expected_errors(calibration):

@@ -209,12 +209,16 @@ def _trained_step(energy: Walkable) -> Float[Array, ""] | None:
 
 # How many entries of answers walk at once: enough to keep the device busy, and few enough for its
 # memory (a graph energy keeps a few thousand bytes for each).
-_ENTRIES = {"cpu": 2**16, "gpu": 2**18}
+_ENTRIES = {"cpu": 2**16, "gpu": 2**20}
+# A GPU is busy with this many problems; of more, one in eight walks at once, so that most of them
+# can take the place of others.
+_BUSY, _PLACES = 1024, 8
 
 
 def _at_once(y0: Float[Array, "problems ..."]) -> int:
-    entries = _ENTRIES.get(jax.default_backend(), _ENTRIES["cpu"])
-    return max(8, entries // math.prod(y0.shape[1:]))
+    backend = jax.default_backend()
+    most = max(8, _ENTRIES.get(backend, _ENTRIES["cpu"]) // math.prod(y0.shape[1:]))
+    return most if backend == "cpu" else min(most, max(_BUSY, y0.shape[0] // _PLACES))
 
 
 def _count_problems(on_batch: Callable[[int], None] | None, starts: int) -> Callable[[int], None]:

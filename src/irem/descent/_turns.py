@@ -12,7 +12,7 @@ from irem._trees import choose
 from irem.descent._solution import RUNNING, Solution
 from irem.descent._walk import Route, State, advance, finish, start
 
-# Slots are filled again once this share of them is free: each time costs an evaluation of every one.
+# Slots are filled again once this share of them is free; that costs an evaluation of every slot.
 SHARE = 0.25
 _AXIS = "slots"
 
