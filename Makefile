@@ -24,7 +24,7 @@ lint: install
 	$(BIN)/pyright
 
 unit: install
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses 2 --dist loadfile
 
 docs: install
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

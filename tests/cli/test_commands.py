@@ -210,4 +210,4 @@ def test_the_step_that_is_asked_for_is_taken(runs, irem_cli):
 
     # The trained size of a fixed step is 100.
     assert mse("--step", "fixed") == mse("--step-size", 100.0) != mse("--step-size", 1e-6)
-    assert mse("--step", irem.descent.DEFAULT_STEP) == mse() != mse("--step", "fixed")
+    assert mse("--step", irem.descent.DEFAULT_STEP) == mse() != mse("--step", "lbfgs")

@@ -49,7 +49,9 @@ def test_errors_by_size_have_a_curve_and_a_floor_for_each(runs, irem_cli, tmp_pa
     printed = json.loads(result.out)
     sizes = [f"{n} nodes" for n in (10, 15, 20, 25, 30)]
     assert list(printed["mse_by_step"]) == list(printed["trivial_mse"]) == sizes
-    assert all(len(curve) == 4 for curve in printed["mse_by_step"].values())
+    # The first guess, and up to three steps.
+    (length,) = {len(curve) for curve in printed["mse_by_step"].values()}
+    assert 1 < length <= 4
     assert out.exists()
 
 

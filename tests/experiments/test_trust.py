@@ -40,9 +40,9 @@ def test_an_energy_that_tells_its_error_is_trusted(reports):
     for report in reports:
         assert report.rank_correlation > 0.9
         assert report.unfamiliar < 0.02
-        # Without the worst tenth little more is left than if the errors were known.
-        assert report.abstaining < 0.8 * report.mse
-        assert report.abstaining < 1.05 * report.best_risk[COVERAGES.index(0.9)]
+        # Without the worst tenth a third or so is gone, most of what knowing the errors would take.
+        gone, at_best = (report.mse - left for left in (report.abstaining, report.best_risk[-2]))
+        assert gone > 0.7 * at_best > 0.1 * report.mse
 
 
 def test_expected_errors_are_right_on_average_over_all_validation_problems(reports):

@@ -13,6 +13,7 @@ import typer
 import irem
 from irem._checks import positive
 from irem._errors import InputError
+from irem._interrupt import Interrupt
 from irem.cli import _arrays
 from irem.cli._calibrate import calibrate
 from irem.cli._common import (
@@ -82,8 +83,16 @@ def command(
         with (
             progress_bar("answering", total) as advance,
             _arrays.Writer.open(out, total) as writer,
+            Interrupt("Stopping; Ctrl-C again stops at once.") as interrupt,
         ):
-            options["on_batch"] = advance
+
+            def on_batch(done: int) -> None:
+                advance(done)
+                # In the middle of other work an exception may get lost.
+                if interrupt.asked:
+                    raise KeyboardInterrupt
+
+            options["on_batch"] = on_batch
             for solution in _solutions(chosen, problems, fresh_key(seed, "solve"), options):
                 abstained = _abstained(solution, max_error)
                 writer.add(solution, abstained)

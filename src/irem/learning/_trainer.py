@@ -15,10 +15,10 @@ from jaxtyping import Array, Key
 
 from irem._checks import count, known, positive
 from irem._errors import DivergenceError, InputError
+from irem._interrupt import Interrupt
 from irem._trees import is_key, map_arrays
 from irem._version import __version__
 from irem.learning._folder import RunFolder
-from irem.learning._interrupt import Interrupt
 from irem.learning._replay import AbstractReplay, Replay
 from irem.learning._run import FORMAT, History, Run, iterations_done, unstack
 from irem.learning._step import Recipe, StepInfo, TrainState, healthy, init, iterate, run_chunk
@@ -28,6 +28,8 @@ from irem.tasks import AbstractTask
 
 DECAYS = ("constant", "cosine")
 PRECISIONS = ("default", "float32")
+
+_STOPPING = "Stopping at the end of this chunk of iterations; Ctrl-C again drops the chunk."
 
 # Iterations in one compiled call. Chunks end at multiples of it, also after a resume, so that an
 # interrupted run goes through the very same calls as one that was not.
@@ -141,7 +143,7 @@ def _loop(
 ) -> tuple[TrainState, History]:
     done = int(states.iteration[0])
     saved_at = time.monotonic()
-    with Interrupt() as interrupt:
+    with Interrupt(_STOPPING) as interrupt:
         while done < iterations:
             end = min(iterations, (done // _CHUNK + 1) * _CHUNK)
             states, infos = run_chunk(recipe, states, end - done)

@@ -12,10 +12,14 @@ class Interrupt:
     """While entered, the first Ctrl-C only sets `asked`; the second one interrupts at once.
 
     Outside the main thread signals cannot be caught, and nothing changes.
+
+    Arguments:
+        message: What is said at the first one.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, message: str) -> None:
         self.asked = False
+        self._message = message
         self._previous: object = None
 
     def __enter__(self) -> Interrupt:
@@ -34,7 +38,4 @@ class Interrupt:
         if self.asked:
             raise KeyboardInterrupt
         self.asked = True
-        print(
-            "Stopping at the end of this chunk of iterations; Ctrl-C again drops the chunk.",
-            file=sys.stderr,
-        )
+        print(self._message, file=sys.stderr)
