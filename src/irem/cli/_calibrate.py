@@ -4,8 +4,16 @@ import numpy as np
 import typer
 
 import irem
-from irem.cli._common import Json, Problems, RunFolder, Seed, about, fresh_key, print_json
-from irem.cli._common import progress_bar as bar
+from irem.cli._common import (
+    Json,
+    Problems,
+    RunFolder,
+    Seed,
+    about,
+    fresh_key,
+    print_json,
+    progress_bar,
+)
 from irem.experiments import calibration_difficulties
 from irem.learning import Run, write_calibrations
 
@@ -24,7 +32,7 @@ def command(
     loaded = irem.load(run)
     calibrations = calibrate(loaded, problems, seed)
     key = fresh_key(seed, "trust")
-    with bar("checking", 2 * problems * len(loaded.models)) as advance:
+    with progress_bar("checking", 2 * problems * len(loaded.models)) as advance:
         options = {"problems": problems, "on_batch": advance, "key": key}
         reports = [
             irem.trust(model, loaded.task, calibration, **options)
@@ -51,7 +59,7 @@ def calibrate(run: Run, problems: int, seed: int) -> tuple[irem.Calibration, ...
     """Calibrate every model of a run on validation problems, and keep that in its folder."""
     key = fresh_key(seed, "calibrate")
     total = len(calibration_difficulties(run.task)) * problems * len(run.models)
-    with bar("calibrating", total) as advance:
+    with progress_bar("calibrating", total) as advance:
         options = {"problems": problems, "on_batch": advance, "key": key}
         calibrations = tuple(irem.calibrate(m, run.task, **options) for m in run.models)
     assert run.path is not None
