@@ -41,7 +41,7 @@ try:
 except ImportError:
     torch = None
 
-# The paper's settings (its Appendix C and Table 9); irem has them as defaults.
+# The paper's settings (its Appendix C and Table 10); irem has them as defaults.
 SIZE, WIDTH, DEPTH = 400, 512, 3
 NUM_STEPS, STEP_SIZE = 5, 100.0
 BATCH_SIZE, CAPACITY, LEARNING_RATE = 128, 10_000, 1e-4

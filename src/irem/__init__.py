@@ -33,5 +33,9 @@ from irem.learning import Run as Run
 from irem.learning import load as load
 from irem.learning import train as train
 from irem.methods import IREM as IREM
+from irem.methods import Feedforward as Feedforward
 from irem.methods import FullUnroll as FullUnroll
+from irem.methods import IterativeFeedforward as IterativeFeedforward
 from irem.methods import LastStep as LastStep
+from irem.methods import PonderNet as PonderNet
+from irem.methods import Recurrent as Recurrent

@@ -11,6 +11,7 @@ from irem.cli._common import (
     Seed,
     about,
     fresh_key,
+    load_energies,
     print_json,
     progress_bar,
 )
@@ -29,7 +30,7 @@ def command(
     json: Json = False,
 ) -> None:
     """Calibrate a run on validation problems, and check it on fresh ones."""
-    loaded = irem.load(run)
+    loaded = load_energies(run)
     calibrations = calibrate(loaded, problems, seed)
     key = fresh_key(seed, "trust")
     with progress_bar("checking", 2 * problems * len(loaded.models)) as advance:

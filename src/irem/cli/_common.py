@@ -20,7 +20,8 @@ from rich.progress import (
 from irem._checks import known
 from irem._errors import InputError
 from irem.descent import DEFAULT_STEP, STEPS, AbstractStep, FixedStep
-from irem.learning import Run
+from irem.learning import Run, load
+from irem.methods import AbstractBaseline
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
 Seed = Annotated[int, typer.Option(help="Where problems and first guesses are drawn from.")]
@@ -82,6 +83,39 @@ def fresh_key(seed: int, purpose: str) -> Any:
     return jax.random.fold_in(jax.random.key(seed), int.from_bytes(purpose.encode()[:4]))
 
 
+def load_energies(path: Path) -> Run:
+    """The run in `path`, whose models must have an energy."""
+    run = load(path)
+    if is_baseline(run):
+        raise InputError(
+            f"'{path}' holds a {run.settings['method']['name']} network, which has no energy to "
+            "walk on; `irem evaluate` and `irem compose` measure it."
+        )
+    return run
+
+
+def is_baseline(run: Run) -> bool:
+    """Whether the models of a run have no energy."""
+    return isinstance(run.models[0], AbstractBaseline)
+
+
+def refuse_steps(context: typer.Context, run: Run) -> None:
+    """Refuse options about descents for a run whose models make none."""
+    for name in ("max_steps", "step", "step_size"):
+        if is_baseline(run) and is_given(context, name):
+            option, method = name.replace("_", "-"), run.settings["method"]["name"]
+            raise InputError(
+                f"--{option} is about descents on an energy, and '{run.path}' holds a {method} "
+                "network, which has its own steps; leave it out."
+            )
+
+
+def is_given(context: typer.Context, name: str) -> bool:
+    """Whether an option was given, and does not just have its default."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name != "DEFAULT"
+
+
 def about(run: Run) -> dict[str, Any]:
     """What every JSON object says of the run it is about."""
     method = run.settings["method"]
@@ -89,14 +123,14 @@ def about(run: Run) -> dict[str, Any]:
         "task": run.task.name,
         "variant": run.task.variant,
         "method": method["name"],
-        "energy": method["energy"]["name"],
+        "energy": method["energy"]["name"] if "energy" in method else None,
         "iterations": run.iteration,
         "models": len(run.models),
     }
 
 
-def print_json(value: dict[str, Any]) -> None:
-    """Print one JSON object; numbers that are not finite become null, as JSON has none."""
+def print_json(value: Any) -> None:
+    """Print one JSON value; numbers that are not finite become null, as JSON has none."""
     typer.echo(json.dumps(_finite(value)))
 
 

@@ -16,11 +16,13 @@ from irem.cli._common import (
     StepSize,
     about,
     fresh_key,
+    is_baseline,
     parse_step,
     print_json,
+    refuse_steps,
 )
 from irem.descent import MAX_STEPS
-from irem.experiments import PAPER_COMPOSITION
+from irem.experiments import PAPER_COMPOSITIONS
 
 NAME = "compose"
 HELP = "Apply a learned addition several times to its own output."
@@ -28,6 +30,7 @@ EXAMPLE = "Example: irem compose runs/add --operations 10 --json"
 
 
 def command(
+    context: typer.Context,
     run: RunFolder,
     operations: Annotated[int, typer.Option(help="How many additions are nested.")] = 10,
     problems: Problems = 1000,
@@ -39,6 +42,8 @@ def command(
 ) -> None:
     """Nest a learned addition."""
     loaded = irem.load(run)
+    refuse_steps(context, loaded)
+    paper = PAPER_COMPOSITIONS.get(loaded.settings["method"]["name"], {})
     curves = [
         irem.compose(
             model,
@@ -58,15 +63,15 @@ def command(
                 **about(loaded),
                 "operations": operations,
                 "problems": problems,
-                "max_steps": max_steps,
+                "max_steps": None if is_baseline(loaded) else max_steps,
                 "mse": float(curve[-1]),
                 "mse_by_model": [c[-1] for c in curves],
                 "mse_by_operations": [float(v) for v in curve],
-                "paper_mse": PAPER_COMPOSITION.get(operations),
+                "paper_mse": paper.get(operations),
             }
         )
         return
     typer.echo(f"{'operations':>10}  {'mse':>9}  {'paper':>9}")
     for k, value in enumerate(curve, start=1):
-        paper = f"{PAPER_COMPOSITION[k]:9.4f}" if k in PAPER_COMPOSITION else ""
-        typer.echo(f"{k:>10}  {value:9.3g}  {paper}")
+        printed = f"{paper[k]:9.4f}" if k in paper else ""
+        typer.echo(f"{k:>10}  {value:9.3g}  {printed}")

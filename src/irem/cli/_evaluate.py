@@ -18,6 +18,7 @@ from irem.cli._common import (
     parse_step,
     print_json,
     progress_bar,
+    refuse_steps,
 )
 from irem.descent import MAX_STEPS
 
@@ -27,6 +28,7 @@ EXAMPLE = "Example: irem evaluate runs/add --difficulty harder --problems 1000 -
 
 
 def command(
+    context: typer.Context,
     run: RunFolder,
     difficulty: DifficultyName = "same",
     problems: Problems = 1000,
@@ -38,6 +40,7 @@ def command(
 ) -> None:
     """Measure the error of a run."""
     loaded = irem.load(run)
+    refuse_steps(context, loaded)
     with progress_bar("answering", problems * len(loaded.models)) as advance:
         result = irem.evaluate(
             loaded,
@@ -70,9 +73,11 @@ def command(
         "paper": paper,
         "trivial": f"{result.trivial_mse:.3g}",
         "best possible": f"{result.oracle_mse:.3g}",
-        "steps": f"{result.steps_mean:.1f} on average, budget {max_steps}",
-        "converged": f"{100 * result.converged:.1f} %",
+        "steps": f"{result.steps_mean:.1f} on average"
+        + ("" if result.max_steps is None else f", budget {result.max_steps}"),
+        "converged": None if result.converged is None else f"{100 * result.converged:.1f} %",
     }.items():
-        typer.echo(f"{name:>14}  {value}")
+        if value is not None:
+            typer.echo(f"{name:>14}  {value}")
     if result.mse > result.trivial_mse:
         typer.echo("irem: A predictor that learns nothing has a smaller error.", err=True)

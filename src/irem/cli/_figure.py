@@ -20,6 +20,7 @@ from irem.cli._common import (
     StepName,
     about,
     fresh_key,
+    load_energies,
     parse_step,
     print_json,
     progress_bar,
@@ -108,7 +109,7 @@ def command(
         "key": fresh_key(seed, "figure"),
     }
     count("max_steps", options["max_steps"])
-    loaded = irem.load(run)
+    loaded = load_energies(run)
     if figure.levels is None:
         if problems is not None:
             raise InputError(f"The figure '{name}' shows one problem; leave out --problems.")

@@ -25,6 +25,7 @@ from irem.cli._common import (
     StepSize,
     about,
     fresh_key,
+    load_energies,
     parse_step,
     print_json,
     progress_bar,
@@ -70,7 +71,7 @@ def command(
                 "Expected errors are calibrated for the default step rule and budget; leave out "
                 "--step, --step-size and --max-steps, or leave out --max-error."
             )
-    loaded = irem.load(run)
+    loaded = load_energies(run)
     if not 0 <= model < len(loaded.models):
         raise InputError(f"`model` must be from 0 to {len(loaded.models) - 1}, got {model}.")
     problems, chosen = _arrays.read(x), loaded.models[model]

@@ -1,5 +1,6 @@
 """`irem train`."""
 
+import inspect
 import shlex
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,11 +11,11 @@ import numpy as np
 import typer
 
 import irem
-from irem._checks import count
+from irem._checks import count, known
 from irem._errors import InputError
-from irem.cli._common import Json, about, check_seed, print_json
+from irem.cli._common import Json, about, check_seed, is_given, print_json
 from irem.learning import iterations_done, read_settings
-from irem.methods import build_method
+from irem.methods import BASELINES, METHODS, build_method
 
 NAME = "train"
 HELP = "Train a method on a task and keep the run in a folder."
@@ -25,9 +26,12 @@ def command(
     context: typer.Context,
     task: Annotated[str, typer.Argument(help="Name of a task; see `irem tasks`.")],
     out: Annotated[Path, typer.Option(help="Folder to keep the run in.")],
-    method: Annotated[str, typer.Option(help="What is trained: irem.")] = "irem",
+    method: Annotated[
+        str, typer.Option(help=f"What is trained: irem, or a baseline: {', '.join(BASELINES)}.")
+    ] = "irem",
     energy: Annotated[
-        str | None, typer.Option(help="mlp or gine; by default the one that fits the task.")
+        str | None,
+        typer.Option(help="For irem: mlp or gine; by default the one that fits the task."),
     ] = None,
     iterations: Annotated[int, typer.Option(help="Number of updates.")] = 10_000,
     batch_size: Annotated[
@@ -39,13 +43,18 @@ def command(
     clip_norm: Annotated[
         float | None, typer.Option(help="Largest norm of a gradient.", show_default="none")
     ] = None,
-    num_steps: Annotated[int, typer.Option(help="Steps of a descent in training.")] = 5,
-    step_size: Annotated[float, typer.Option(help="Size of a step of a descent.")] = 100.0,
+    num_steps: Annotated[int, typer.Option(help="Steps of reasoning in training.")] = 5,
+    step_size: Annotated[
+        float, typer.Option(help="For irem: size of a step of a descent.")
+    ] = 100.0,
     gradient: Annotated[
-        str, typer.Option(help="last-step or full-unroll: what the loss is differentiated through.")
+        str,
+        typer.Option(
+            help="For irem: last-step or full-unroll, what the loss is differentiated through."
+        ),
     ] = "last-step",
     replay: Annotated[
-        int, typer.Option(help="Capacity of the replay buffer; 0 for none.")
+        int, typer.Option(help="For irem: capacity of the replay buffer; 0 for none.")
     ] = 10_000,
     variant: Annotated[
         str, typer.Option(help="Problems as in the program (released) or in the text (paper).")
@@ -63,7 +72,7 @@ def command(
     aggregate: Annotated[
         str | None,
         typer.Option(
-            help="For gine: mean, which holds on larger graphs, or sum as in the paper.",
+            help="For graphs: mean of messages, which holds on larger ones, or sum as in GINE.",
             show_default="mean",
         ),
     ] = None,
@@ -79,7 +88,7 @@ def command(
     json: Json = False,
 ) -> None:
     """Train a method on a task; with --resume, options that are not given come from the run."""
-    given = {name: value for name, value in context.params.items() if _is_given(context, name)}
+    given = {name: value for name, value in context.params.items() if is_given(context, name)}
     chosen = {**context.params, **(_stored(out) if resume else {}), **given}
     seed, seeds, replay = chosen["seed"], chosen["seeds"], chosen["replay"]
     count("seeds", seeds)
@@ -89,15 +98,9 @@ def command(
     sized = {} if chosen["size"] is None else {"size": chosen["size"]}
     problems = irem.tasks.get(task, variant=chosen["variant"], **sized)
     graphs = isinstance(problems, irem.tasks.AbstractGraphTask)
-    energy_settings = {name: chosen[name] for name in ("width", "depth", "aggregate")}
-    settings = {
-        **{name: chosen[name] for name in ("num_steps", "step_size", "gradient")},
-        "name": chosen["method"],
-        "energy": {
-            "name": chosen["energy"] or ("gine" if graphs else "mlp"),
-            **{name: value for name, value in energy_settings.items() if value is not None},
-        },
-    }
+    known("method", chosen["method"], METHODS)
+    _check_options(chosen["method"], given)
+    settings = _method_settings(chosen, graphs)
     build_method(problems, settings, key=jax.random.key(0))  # says what is wrong, if anything
     keys = jax.vmap(jax.random.key)(np.arange(seed, seed + seeds, dtype=np.uint32))
     build = lambda key: build_method(problems, settings, key=jax.random.split(key)[0])  # noqa: E731
@@ -108,7 +111,7 @@ def command(
             problems,
             eqx.filter_vmap(build)(keys),
             key=keys,
-            replay=irem.Replay(replay) if replay else irem.NoReplay(),
+            replay=_replay(chosen["method"], replay),
             progress=True,
             **{name: chosen[name] for name in _PASSED_ON},
         )
@@ -122,9 +125,39 @@ _STORED = ("iterations", "batch_size", "learning_rate", "decay", "clip_norm", "p
 _PASSED_ON = (*_STORED, "out", "resume", "checkpoint_seconds")
 
 
-def _is_given(context: typer.Context, name: str) -> bool:
-    source = context.get_parameter_source(name)
-    return source is not None and source.name != "DEFAULT"
+# Options that some methods have and others do not; a baseline takes those of its `for_task`.
+_OF_METHODS = ("energy", "num_steps", "step_size", "gradient", "replay", "width", "depth")
+
+
+def _check_options(method: str, given: dict[str, Any]) -> None:
+    """Refuse options that the method does not have."""
+    if method == "irem":
+        return
+    accepted = inspect.signature(BASELINES[method].for_task).parameters
+    for name in _OF_METHODS:
+        if name in given and name not in accepted:
+            option = name.replace("_", "-")
+            raise InputError(f"--{option} is not an option of {method}; leave it out.")
+
+
+def _method_settings(chosen: dict[str, Any], graphs: bool) -> dict[str, Any]:
+    """What `build_method` needs."""
+    name = chosen["method"]
+    sizes = {n: chosen[n] for n in ("width", "depth", "aggregate") if chosen[n] is not None}
+    if name == "irem":
+        energy = chosen["energy"] or ("gine" if graphs else "mlp")
+        own = {n: chosen[n] for n in ("num_steps", "step_size", "gradient")}
+        return {"name": name, **own, "energy": {"name": energy, **sizes}}
+    if "num_steps" in inspect.signature(BASELINES[name].for_task).parameters:
+        sizes["num_steps"] = chosen["num_steps"]
+    return {"name": name, **sizes}
+
+
+def _replay(method: str, capacity: int) -> irem.Replay | irem.NoReplay | None:
+    """The replay that was asked for, or none for the method's own."""
+    if method != "irem":
+        return None
+    return irem.Replay(capacity) if capacity else irem.NoReplay()
 
 
 def _stored(out: Path) -> dict[str, Any]:
@@ -134,9 +167,9 @@ def _stored(out: Path) -> dict[str, Any]:
         return {}
     stored = read_settings(out)
     try:
-        method, energy = dict(stored["method"]), dict(stored["method"]["energy"])
+        method = dict(stored["method"])
+        energy = dict(method.pop("energy", {"name": None}))
         names = {"method": method.pop("name"), "energy": energy.pop("name")}
-        del method["energy"]
         return {
             **{name: stored[name] for name in _STORED},
             **{**stored["task"]["settings"], **method, **energy, **names},

@@ -37,7 +37,7 @@ RUNNING = -1
 
 
 class Trajectory(eqx.Module):
-    """Every answer on the way, and its energy.
+    """Every answer on the way, and its energy if the answers have one.
 
     Both have `num_steps + 1` entries along their first axis (the second one of a batch). Index 0 is
     the first guess, index `t` the answer after `t` steps were tried; a step that was rejected
@@ -45,7 +45,7 @@ class Trajectory(eqx.Module):
     """
 
     ys: Float[Array, "..."]
-    energies: Float[Array, "..."]
+    energies: Float[Array, "..."] | None = None
 
 
 class Solution(eqx.Module):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -11,8 +10,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from irem._checks import count, known, numeric
+from irem._checks import count, known
 from irem._errors import InputError
+from irem._inputs import graphs
 from irem._problem import Graph
 from irem.energy.base import AbstractEnergy, TaskShapes
 
@@ -27,7 +27,7 @@ class GINE(AbstractEnergy):
     $$h_j \leftarrow W_l \Big(h_j + \mathrm{mean}_i\, \phi(h_i + L_l e_{ij})\Big) + b_l$$
 
     with swish for $\phi$, over the real nodes, self-pairs included; the energy is a small network
-    on the maximum over nodes. The paper's Table 5 has three such layers of 128 and a linear map to
+    on the maximum over nodes. The paper's Table 6 has three such layers of 128 and a linear map to
     the energy; the released program has one hidden layer before that map, and so has this one.
 
     Two affine maps in a row are one, so $L_l e_{ij}$ is $a_l x_{ij} + b_l y_{ij} + c_l$ with three
@@ -129,34 +129,8 @@ class GINE(AbstractEnergy):
         return Graph.of(x).edges.shape
 
     def as_batch(self, x: Any) -> tuple[Graph, bool]:
-        """`x` as graphs: an n x n matrix, a stack of them, or a table of flat ones.
-
-        A square table is one graph, whatever it may have been meant to be.
-        """
-        if isinstance(x, Graph):
-            edges, nodes = numeric("x", x.edges), x.nodes
-        else:
-            edges, nodes = _square(numeric("x", x)), None
-        if edges.ndim not in (2, 3) or edges.shape[-1] != edges.shape[-2] or edges.size == 0:
-            raise InputError(
-                f"`x` has shape {edges.shape}; expected one graph as a matrix of shape (nodes, "
-                "nodes), a stack of them of shape (n, nodes, nodes), or n flat rows of nodes x "
-                "nodes numbers."
-            )
-        if nodes is not None and nodes.shape != edges.shape[:-1]:
-            raise InputError(f"`x` has nodes of shape {nodes.shape} and edges of {edges.shape}.")
-        graph = Graph.of(edges) if nodes is None else Graph(edges, nodes)
-        if edges.ndim == 3:
-            return graph, False
-        return jax.tree.map(lambda leaf: leaf[None], graph), True
-
-
-def _square(edges: Array) -> Array:
-    """A table of flat graphs as a stack of matrices; anything else as it is."""
-    if edges.ndim != 2 or edges.shape[0] == edges.shape[1]:
-        return edges
-    nodes = math.isqrt(edges.shape[1])
-    return edges.reshape(-1, nodes, nodes) if nodes**2 == edges.shape[1] else edges
+        """`x` as graphs: an n x n matrix, a stack of them, or a table of flat ones."""
+        return graphs(x)
 
 
 def _messages(

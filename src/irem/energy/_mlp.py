@@ -11,8 +11,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from irem._checks import count, numeric
+from irem._checks import count
 from irem._errors import InputError
+from irem._inputs import vectors
 from irem.energy.base import AbstractEnergy, TaskShapes
 
 
@@ -22,7 +23,7 @@ class MLP(AbstractEnergy):
     $$E(x, y) = w^\top \phi(W_L \cdots \phi(W_1 [x; y] + b_1) \cdots + b_L) + b$$
 
     The product of the first layer with `x` is taken once per problem. The defaults are those of
-    the paper's Table 9 (three layers of 512), with PyTorch's initialisation.
+    the paper's Table 10 (three layers of 512), with PyTorch's initialisation.
 
     Arguments:
         x_shape: Shape of a problem.
@@ -96,14 +97,4 @@ class MLP(AbstractEnergy):
 
     def as_batch(self, x: Any) -> tuple[Array, bool]:
         """`x` as problems of this energy's shape, also where each was given as one flat row."""
-        x = numeric("x", x)
-        flat = (math.prod(self.x_shape),)
-        if x.shape in (self.x_shape, flat):
-            return x.reshape(1, *self.x_shape), True
-        if x.ndim > 1 and x.shape[0] > 0 and x.shape[1:] in (self.x_shape, flat):
-            return x.reshape(-1, *self.x_shape), False
-        raise InputError(
-            f"`x` has shape {x.shape}; expected one problem of shape {self.x_shape}, or a stack of "
-            f"them of shape (n, {', '.join(map(str, self.x_shape))}), each also as a flat row of "
-            f"{flat[0]}."
-        )
+        return vectors(x, self.x_shape)

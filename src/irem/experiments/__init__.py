@@ -1,9 +1,9 @@
 """One file for each thing that is measured."""
 
-from irem.experiments._compose import PAPER_COMPOSITION as PAPER_COMPOSITION
 from irem.experiments._compose import compose as compose
 from irem.experiments._demo import Demo as Demo
 from irem.experiments._demo import demo as demo
+from irem.experiments._evaluate import Answering as Answering
 from irem.experiments._evaluate import Evaluation as Evaluation
 from irem.experiments._evaluate import evaluate as evaluate
 from irem.experiments._evaluate import floors as floors
@@ -26,6 +26,11 @@ from irem.experiments._landscape import Plane as Plane
 from irem.experiments._landscape import descents as descents
 from irem.experiments._landscape import energy_by_distance as energy_by_distance
 from irem.experiments._landscape import plane as plane
+from irem.experiments._paper import PAPER_ABLATION as PAPER_ABLATION
+from irem.experiments._paper import PAPER_COMPOSITION as PAPER_COMPOSITION
+from irem.experiments._paper import PAPER_COMPOSITIONS as PAPER_COMPOSITIONS
+from irem.experiments._paper import PAPER_STEP_SIZE as PAPER_STEP_SIZE
+from irem.experiments._paper import PAPER_TABLE1 as PAPER_TABLE1
 from irem.experiments._trust import COVERAGES as COVERAGES
 from irem.experiments._trust import Trust as Trust
 from irem.experiments._trust import calibrate as calibrate

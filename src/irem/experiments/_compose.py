@@ -6,15 +6,13 @@ from jaxtyping import PRNGKeyArray
 
 from irem._checks import count
 from irem._errors import InputError
-from irem.descent import MAX_STEPS, AbstractStep, Walkable, solve
+from irem.descent import MAX_STEPS, AbstractStep
+from irem.experiments._evaluate import Answering, ask
 from irem.tasks import AbstractTask, Addition
-
-PAPER_COMPOSITION = {2: 0.0014, 5: 0.0078, 10: 0.0422}
-"""IREM's error in the paper's Table 4, by number of operations."""
 
 
 def compose(
-    model: Walkable,
+    model: Answering,
     task: AbstractTask,
     operations: int,
     *,
@@ -43,7 +41,7 @@ def compose(
     for k in range(1, operations + 1):
         x = jnp.stack([guess, operands[k]], axis=1)
         key_step = jax.random.fold_in(key, k)
-        guess = solve(model, x, key=key_step, step=step, max_steps=max_steps).y
+        guess = ask(model, x, key=key_step, step=step, max_steps=max_steps).y
         truth = truth + operands[k]
         errors.append(float(jnp.mean(jnp.square(guess - truth))))
     return errors

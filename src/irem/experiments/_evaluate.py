@@ -10,10 +10,16 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from irem._checks import count
+from irem._errors import InputError
 from irem._problem import Problem
 from irem.descent import MAX_STEPS, AbstractHalt, AbstractStep, Reason, Walkable, solve
+from irem.experiments._paper import paper_mse
 from irem.learning import Run
+from irem.methods import AbstractBaseline, answer
 from irem.tasks import AbstractTask, Difficulty
+
+Answering = Walkable | AbstractBaseline
+"""Whatever can be asked: an energy, a trained model, a baseline."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,28 +30,28 @@ class Evaluation:
         task: Name of the task.
         difficulty: A name, or a number of nodes.
         problems: How many problems were answered by each model.
-        max_steps: Step budget of every descent.
+        max_steps: Step budget of every descent; `None` for a baseline, which has its own.
         mse: Elementwise mean squared error, the mean over models.
         mse_sem: Standard error of `mse` over problems.
         mse_by_model: The error of each model.
         steps_mean: Mean number of steps taken.
-        converged: Share of descents that ended in a minimum.
+        converged: Share of descents that ended in a minimum; `None` for a baseline.
         reasons: How many descents ended for which reason.
         trivial_mse: Error of the predictor that learns nothing, on the same problems.
         oracle_mse: Error of the best possible answer, on the same problems.
         oracle_problems: On how many of them `oracle_mse` was taken.
-        paper_mse: The paper's error of IREM, where it prints one for this very task.
+        paper_mse: The paper's error of this method, where it prints one for this very task.
     """
 
     task: str
     difficulty: Difficulty
     problems: int
-    max_steps: int
+    max_steps: int | None
     mse: float
     mse_sem: float
     mse_by_model: tuple[float, ...]
     steps_mean: float
-    converged: float
+    converged: float | None
     reasons: dict[str, int]
     trivial_mse: float
     oracle_mse: float
@@ -58,7 +64,7 @@ class Evaluation:
 
 
 def evaluate(
-    models: Run | Walkable | Sequence[Walkable],
+    models: Run | Answering | Sequence[Answering],
     task: AbstractTask,
     difficulty: Difficulty = "same",
     *,
@@ -85,40 +91,69 @@ def evaluate(
     count("problems", problems)
     key_problems, key_guesses = jax.random.split(key)
     batch = task.batch(key_problems, problems, difficulty)
-    solutions = [
-        solve(
-            model,
-            batch.x,
-            key=key_guesses,
-            step=step,
-            halt=halt,
-            max_steps=max_steps,
-            on_batch=on_batch,
-        )
-        for model in _as_models(models)
-    ]
-    # An answer without an energy is no answer, and must not look like one.
-    errors = np.stack(
-        [np.where(np.isfinite(s.energy), problem_errors(s.y, batch), np.nan) for s in solutions]
-    )
-    reason = np.concatenate([np.asarray(s.reason) for s in solutions])
+    walk = {"step": step, "halt": halt, "max_steps": max_steps, "on_batch": on_batch}
+    chosen = _as_models(models)
+    found = [ask(model, batch.x, **walk, key=key_guesses) for model in chosen]
+    errors = np.stack([np.where(f.sound, problem_errors(f.y, batch), np.nan) for f in found])
+    walked = [f.reason for f in found if f.reason is not None]
+    reason = np.concatenate(walked) if walked else np.zeros(0, int)
+    minima = [r for r in Reason if r.is_minimum]
     trivial_mse, oracle_mse, oracle_problems = floors(task, batch)
     return Evaluation(
         task=task.name,
         difficulty=difficulty,
         problems=problems,
-        max_steps=max_steps,
+        max_steps=max_steps if walked else None,
         mse=float(errors.mean()),
         mse_sem=float(errors.mean(0).std(ddof=min(1, problems - 1)) / np.sqrt(problems)),
         mse_by_model=tuple(float(e) for e in errors.mean(1)),
-        steps_mean=float(np.mean([s.steps for s in solutions])),
-        converged=float(np.mean([s.converged for s in solutions])),
+        steps_mean=float(np.mean([f.steps for f in found])),
+        converged=float(np.isin(reason, minima).mean()) if walked else None,
         reasons={r.label: int((reason == r).sum()) for r in Reason},
         trivial_mse=trivial_mse,
         oracle_mse=oracle_mse,
         oracle_problems=oracle_problems,
-        paper_mse=task.paper_mse.get(str(difficulty)) if task == type(task)() else None,
+        paper_mse=paper_mse(chosen[0], task, difficulty),
     )
+
+
+@dataclasses.dataclass(frozen=True)
+class Answered:
+    """Answers, whether each is one, the steps they took and, of descents, why those ended."""
+
+    y: jax.Array
+    sound: np.ndarray
+    steps: np.ndarray
+    reason: np.ndarray | None
+
+
+def ask(
+    model: Answering,
+    x: Any,
+    *,
+    step: AbstractStep | float | None = None,
+    halt: AbstractHalt | None = None,
+    max_steps: int = MAX_STEPS,
+    on_batch: Callable[[int], None] | None = None,
+    key: PRNGKeyArray,
+) -> Answered:
+    """The answers of any method; what concerns descents is as in `irem.solve`."""
+    if isinstance(model, AbstractBaseline):
+        if step is not None or halt is not None:
+            raise InputError(
+                "`step` and `halt` are for descents on an energy; a baseline has its own steps."
+            )
+        answers = answer(model, x, key=key)
+        if on_batch is not None:
+            on_batch(answers.y.shape[0])
+        finite = np.isfinite(np.asarray(answers.y))
+        sound = np.asarray(finite.reshape(len(finite), -1).all(1))
+        return Answered(answers.y, sound, np.asarray(answers.steps), None)
+    options = {"step": step, "halt": halt, "max_steps": max_steps, "on_batch": on_batch}
+    solution = solve(model, x, **options, key=key)
+    # An answer without an energy is no answer, and must not look like one.
+    sound = np.isfinite(np.asarray(solution.energy))
+    return Answered(solution.y, sound, np.asarray(solution.steps), np.asarray(solution.reason))
 
 
 def floors(task: AbstractTask, batch: Problem) -> tuple[float, float, int]:
@@ -137,7 +172,7 @@ def problem_errors(y: jax.Array, batch: Problem) -> np.ndarray:
     return np.asarray(square.sum(axes) / mask.sum(axes), np.float64)
 
 
-def _as_models(models: Run | Walkable | Sequence[Walkable]) -> Sequence[Any]:
+def _as_models(models: Run | Answering | Sequence[Answering]) -> Sequence[Any]:
     if isinstance(models, Run):
         return models.models
     return models if isinstance(models, Sequence) else [models]

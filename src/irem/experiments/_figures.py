@@ -15,6 +15,7 @@ from irem._problem import Problem
 from irem.descent import MAX_STEPS, AbstractStep, Walkable, solve
 from irem.experiments._evaluate import problem_errors
 from irem.experiments._landscape import Plane, descents, energy_by_distance, plane
+from irem.experiments._paper import paper_mse
 from irem.tasks import AbstractGraphTask, AbstractTask, Difficulty
 
 RECORDED_STEPS = 100
@@ -156,8 +157,7 @@ def error_curves(
         found = [np.where(np.isfinite(w.energies), w.errors, np.nan) for w in walks]
         errors[_label(level)] = np.concatenate(found)
         trivial[_label(level)] = float(problem_errors(task.trivial(batch.x), batch).mean())
-        whole = task == type(task)()  # the paper prints nothing for other settings
-        paper[_label(level)] = task.paper_mse.get(str(level)) if whole else None
+        paper[_label(level)] = paper_mse(models[0], task, level)
     length = max(_steps_taken(e) for e in errors.values()) + 1
     return Curves({label: e[:, :length] for label, e in errors.items()}, trivial, paper)
 

@@ -19,7 +19,7 @@ from irem._interrupt import Interrupt
 from irem._trees import is_key, map_arrays
 from irem._version import __version__
 from irem.learning._folder import RunFolder
-from irem.learning._replay import AbstractReplay, Replay
+from irem.learning._replay import AbstractReplay, NoReplay, Replay
 from irem.learning._run import FORMAT, History, Run, iterations_done, unstack
 from irem.learning._step import Recipe, StepInfo, TrainState, healthy, init, iterate, run_chunk
 from irem.learning._watch import Watcher
@@ -45,7 +45,7 @@ def train(
     learning_rate: float = 1e-4,
     decay: str = "constant",
     clip_norm: float | None = None,
-    replay: AbstractReplay = Replay(),  # noqa: B008
+    replay: AbstractReplay | None = None,
     precision: str = "default",
     key: Array,
     out: str | Path | None = None,
@@ -62,11 +62,12 @@ def train(
         task: Where problems come from.
         method: What is trained.
         iterations: Number of updates.
-        batch_size: Fresh problems in an iteration; as many are replayed beside them.
+        batch_size: Fresh problems in an iteration; a replay puts as many beside them.
         learning_rate: Of Adam.
         decay: `"constant"`, or `"cosine"` to let the learning rate fall to zero.
         clip_norm: Largest norm of a gradient; longer ones are scaled down to it.
-        replay: Where the other half of the starting candidates come from.
+        replay: Where the other half of the starting candidates come from; by default `Replay()`
+            for methods that start from candidates, `NoReplay()` for the baselines.
         precision: `"default"` is the fastest the device offers (TF32 on recent GPUs); `"float32"`
             asks for full products. They are the same on a CPU.
         key: Source of all randomness in training.
@@ -93,6 +94,8 @@ def train(
         raise InputError(f"`checkpoint_seconds` must be 0 or more, got {checkpoint_seconds}.")
     known("decay", decay, DECAYS)
     known("precision", precision, PRECISIONS)
+    if replay is None:
+        replay = Replay() if method.replays else NoReplay()
     keys, methods = _stack(key, method)
     seeds = keys.shape[0]
     settings = {

@@ -1,7 +1,7 @@
 """Iterative reasoning by energy minimisation: the paper's method."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -28,6 +28,8 @@ class IREM(AbstractMethod):
         step_size: Size of a step (the paper's lambda).
         gradient: Through how much of the descent the loss is differentiated.
     """
+
+    replays: ClassVar[bool] = True
 
     energy: AbstractEnergy
     num_steps: int = eqx.field(static=True, default=5)

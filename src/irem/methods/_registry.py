@@ -1,7 +1,7 @@
 """Methods by name: how a run says what it trained, and how it is built again."""
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -10,11 +10,25 @@ from jaxtyping import PRNGKeyArray
 from irem._checks import known
 from irem.energy import ENERGIES, GINE, MLP, AbstractEnergy
 from irem.energy.base import TaskShapes
+from irem.methods._feedforward import Feedforward
 from irem.methods._gradients import AbstractGradient, FullUnroll, LastStep
 from irem.methods._irem import IREM
-from irem.methods.base import AbstractMethod
+from irem.methods._iterative_feedforward import IterativeFeedforward
+from irem.methods._ponder import PonderNet
+from irem.methods._recurrent import Recurrent
+from irem.methods.base import AbstractBaseline, AbstractMethod
 
-METHODS = ("irem",)
+BASELINES: Mapping[str, Any] = MappingProxyType(
+    {
+        "feedforward": Feedforward,
+        "recurrent": Recurrent,
+        "programmatic": PonderNet,
+        "iterative-feedforward": IterativeFeedforward,
+    }
+)
+"""The baselines by name, in the order of the paper's table."""
+
+METHODS: Mapping[str, Any] = MappingProxyType({**BASELINES, "irem": IREM})
 """Every method that can be named on the command line."""
 
 GRADIENTS: Mapping[str, type[AbstractGradient]] = MappingProxyType(
@@ -23,20 +37,25 @@ GRADIENTS: Mapping[str, type[AbstractGradient]] = MappingProxyType(
 """Every gradient rule that can be named on the command line."""
 
 
-def build_method(task: TaskShapes, settings: Mapping[str, Any], *, key: PRNGKeyArray) -> IREM:
+def build_method(
+    task: TaskShapes, settings: Mapping[str, Any], *, key: PRNGKeyArray
+) -> AbstractMethod:
     """A new method for `task` with the settings that `describe_method` returns."""
     options = dict(settings)
-    known("method", options.pop("name"), METHODS)
+    name = options.pop("name")
+    known("method", name, METHODS)
+    if name != "irem":
+        build = BASELINES[name].for_task
+        _check_settings(build, options, f"{name} method")
+        return build(task, key=key, **options)
     energy = dict(options.pop("energy"))
-    name = energy.pop("name")
-    known("energy", name, ENERGIES)
+    kind = energy.pop("name")
+    known("energy", kind, ENERGIES)
     gradient = options.pop("gradient")
     known("gradient rule", gradient, GRADIENTS)
-    build_energy = ENERGIES[name].for_task
-    for setting in energy:
-        accepted = set(inspect.signature(build_energy).parameters) - {"task", "key"}
-        known(f"setting of the {name} energy", setting, sorted(accepted))
-    return IREM(build_energy(task, key=key, **energy), gradient=GRADIENTS[gradient](), **options)
+    build = ENERGIES[kind].for_task
+    _check_settings(build, energy, f"{kind} energy")
+    return IREM(build(task, key=key, **energy), gradient=GRADIENTS[gradient](), **options)
 
 
 def describe_method(method: AbstractMethod) -> dict[str, Any]:
@@ -45,15 +64,24 @@ def describe_method(method: AbstractMethod) -> dict[str, Any]:
     An energy of one's own has no name here; it is described by its class, and a run that holds it
     is loaded with `irem.load(path, like=method)`.
     """
-    if not isinstance(method, IREM):
-        return {"name": type(method).__qualname__}
-    return {
-        "name": "irem",
-        "num_steps": method.num_steps,
-        "step_size": method.step_size,
-        "gradient": _name_of(GRADIENTS, method.gradient),
-        "energy": _describe_energy(method.energy),
-    }
+    name = _name_of(METHODS, method)
+    if isinstance(method, IREM):
+        return {
+            "name": name,
+            "num_steps": method.num_steps,
+            "step_size": method.step_size,
+            "gradient": _name_of(GRADIENTS, method.gradient),
+            "energy": _describe_energy(method.energy),
+        }
+    if isinstance(method, AbstractBaseline) and name in BASELINES:
+        return {"name": name, **method.settings()}
+    return {"name": name}
+
+
+def _check_settings(build: Callable[..., Any], settings: Mapping[str, Any], what: str) -> None:
+    accepted = set(inspect.signature(build).parameters) - {"task", "key"}
+    for setting in settings:
+        known(f"setting of the {what}", setting, sorted(accepted))
 
 
 def _describe_energy(energy: AbstractEnergy) -> dict[str, Any]:
