@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
-import jax
 import typer
 from rich.console import Console
 from rich.progress import (
@@ -19,6 +18,8 @@ from rich.progress import (
 
 from irem._checks import known
 from irem._errors import InputError
+from irem._keys import check_seed as check_seed
+from irem._keys import fresh_key as fresh_key
 from irem.descent import DEFAULT_STEP, STEPS, AbstractStep, FixedStep
 from irem.learning import Run, load
 from irem.methods import AbstractBaseline
@@ -69,18 +70,6 @@ def parse_step(name: str | None, size: float | None) -> AbstractStep | None:
     if name not in (None, "fixed"):
         raise InputError(f"`step-size` is for a fixed step; {name} finds its own.")
     return FixedStep(size)
-
-
-def check_seed(seed: int, seeds: int = 1) -> None:
-    """Refuse a seed outside the range of JAX's keys."""
-    if not 0 <= seed <= 2**32 - seeds:
-        raise InputError(f"`seed` must be a whole number from 0 to {2**32 - seeds}, got {seed}.")
-
-
-def fresh_key(seed: int, purpose: str) -> Any:
-    """A key for `purpose` that no training run and no other purpose draws from."""
-    check_seed(seed)
-    return jax.random.fold_in(jax.random.key(seed), int.from_bytes(purpose.encode()[:4]))
 
 
 def load_energies(path: Path) -> Run:

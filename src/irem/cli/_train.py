@@ -5,17 +5,15 @@ import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
-import equinox as eqx
-import jax
-import numpy as np
 import typer
 
 import irem
 from irem._checks import count, known
 from irem._errors import InputError
-from irem.cli._common import Json, about, check_seed, is_given, print_json
+from irem._keys import training_keys
+from irem.cli._common import Json, about, is_given, print_json
 from irem.learning import iterations_done, read_settings
-from irem.methods import BASELINES, METHODS, build_method
+from irem.methods import BASELINES, METHODS, build_methods
 
 NAME = "train"
 HELP = "Train a method on a task and keep the run in a folder."
@@ -92,7 +90,6 @@ def command(
     chosen = {**context.params, **(_stored(out) if resume else {}), **given}
     seed, seeds, replay = chosen["seed"], chosen["seeds"], chosen["replay"]
     count("seeds", seeds)
-    check_seed(seed, seeds)
     if replay < 0:
         raise InputError(f"`replay` must be 0 or more, got {replay}.")
     sized = {} if chosen["size"] is None else {"size": chosen["size"]}
@@ -101,15 +98,14 @@ def command(
     known("method", chosen["method"], METHODS)
     _check_options(chosen["method"], given)
     settings = _method_settings(chosen, graphs)
-    build_method(problems, settings, key=jax.random.key(0))  # says what is wrong, if anything
-    keys = jax.vmap(jax.random.key)(np.arange(seed, seed + seeds, dtype=np.uint32))
-    build = lambda key: build_method(problems, settings, key=jax.random.split(key)[0])  # noqa: E731
+    keys = training_keys(seed, seeds)
+    methods = build_methods(problems, settings, keys=keys)
     if chosen["batch_size"] is None:
         chosen["batch_size"] = 64 if graphs else 128
     try:
         run = irem.train(
             problems,
-            eqx.filter_vmap(build)(keys),
+            methods,
             key=keys,
             replay=_replay(chosen["method"], replay),
             progress=True,

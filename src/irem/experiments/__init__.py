@@ -31,6 +31,17 @@ from irem.experiments._paper import PAPER_COMPOSITION as PAPER_COMPOSITION
 from irem.experiments._paper import PAPER_COMPOSITIONS as PAPER_COMPOSITIONS
 from irem.experiments._paper import PAPER_STEP_SIZE as PAPER_STEP_SIZE
 from irem.experiments._paper import PAPER_TABLE1 as PAPER_TABLE1
+from irem.experiments._provenance import provenance as provenance
+from irem.experiments._reproduce import EXPERIMENTS as EXPERIMENTS
+from irem.experiments._reproduce import committed_results as committed_results
+from irem.experiments._reproduce import read_result as read_result
+from irem.experiments._reproduce import reproduce as reproduce
+from irem.experiments._scale import FULL as FULL
+from irem.experiments._scale import QUICK as QUICK
+from irem.experiments._scale import SCALES as SCALES
+from irem.experiments._scale import Budget as Budget
+from irem.experiments._scale import Scale as Scale
+from irem.experiments._study import Study as Study
 from irem.experiments._trust import COVERAGES as COVERAGES
 from irem.experiments._trust import Trust as Trust
 from irem.experiments._trust import calibrate as calibrate

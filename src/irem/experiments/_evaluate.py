@@ -89,19 +89,54 @@ def evaluate(
         key: Where problems and first guesses are drawn from.
     """
     count("problems", problems)
+    test_set, key_guesses = draw(task, difficulty, problems, key)
+    walk = {"step": step, "halt": halt, "max_steps": max_steps, "on_batch": on_batch}
+    return score(models, test_set, **walk, key=key_guesses)
+
+
+@dataclasses.dataclass(frozen=True)
+class TestSet:
+    """Fresh problems of one difficulty with their floors, as `floors` returns them."""
+
+    task: AbstractTask
+    difficulty: Difficulty
+    batch: Problem
+    floors: tuple[float, float, int]
+
+
+def draw(
+    task: AbstractTask, difficulty: Difficulty, problems: int, key: PRNGKeyArray
+) -> tuple[TestSet, PRNGKeyArray]:
+    """Fresh problems, and where first guesses are drawn from."""
     key_problems, key_guesses = jax.random.split(key)
     batch = task.batch(key_problems, problems, difficulty)
+    return TestSet(task, difficulty, batch, floors(task, batch)), key_guesses
+
+
+def score(
+    models: Run | Answering | Sequence[Answering],
+    test_set: TestSet,
+    *,
+    step: AbstractStep | float | None = None,
+    halt: AbstractHalt | None = None,
+    max_steps: int = MAX_STEPS,
+    on_batch: Callable[[int], None] | None = None,
+    key: PRNGKeyArray,
+) -> Evaluation:
+    """`evaluate` on problems that were drawn before."""
+    task, batch = test_set.task, test_set.batch
     walk = {"step": step, "halt": halt, "max_steps": max_steps, "on_batch": on_batch}
     chosen = _as_models(models)
-    found = [ask(model, batch.x, **walk, key=key_guesses) for model in chosen]
+    found = [ask(model, batch.x, **walk, key=key) for model in chosen]
     errors = np.stack([np.where(f.sound, problem_errors(f.y, batch), np.nan) for f in found])
+    problems = errors.shape[1]
     walked = [f.reason for f in found if f.reason is not None]
     reason = np.concatenate(walked) if walked else np.zeros(0, int)
     minima = [r for r in Reason if r.is_minimum]
-    trivial_mse, oracle_mse, oracle_problems = floors(task, batch)
+    trivial_mse, oracle_mse, oracle_problems = test_set.floors
     return Evaluation(
         task=task.name,
-        difficulty=difficulty,
+        difficulty=test_set.difficulty,
         problems=problems,
         max_steps=max_steps if walked else None,
         mse=float(errors.mean()),
@@ -113,7 +148,7 @@ def evaluate(
         trivial_mse=trivial_mse,
         oracle_mse=oracle_mse,
         oracle_problems=oracle_problems,
-        paper_mse=paper_mse(chosen[0], task, difficulty),
+        paper_mse=paper_mse(chosen[0], task, test_set.difficulty),
     )
 
 

@@ -1,5 +1,7 @@
 """Algorithm 1: objective, replay, trainer, checkpoints."""
 
+from irem.learning._folder import finish as finish
+from irem.learning._folder import is_finished as is_finished
 from irem.learning._replay import AbstractReplay as AbstractReplay
 from irem.learning._replay import Buffer as Buffer
 from irem.learning._replay import Candidates as Candidates
@@ -10,6 +12,7 @@ from irem.learning._run import Run as Run
 from irem.learning._run import iterations_done as iterations_done
 from irem.learning._run import load as load
 from irem.learning._run import read_settings as read_settings
+from irem.learning._run import unstack as unstack
 from irem.learning._run import write_calibrations as write_calibrations
 from irem.learning._step import Recipe as Recipe
 from irem.learning._step import StepInfo as StepInfo

@@ -44,6 +44,13 @@ def load_arrays(path: Path, like: Tree, prefix: str = "") -> Tree:
         ) from error
 
 
+def keep_arrays(path: Path, prefixes: tuple[str, ...]) -> None:
+    """Drop from the file all arrays whose names do not begin with one of `prefixes`."""
+    with safetensors.safe_open(path, framework="numpy") as file:
+        kept = {name: file.get_tensor(name) for name in file.keys() if name.startswith(prefixes)}  # noqa: SIM118
+    write_whole(path, safetensors.numpy.save(kept))
+
+
 def _is_arraylike(leaf: object) -> bool:
     return eqx.is_array(leaf) or isinstance(leaf, jax.ShapeDtypeStruct)
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from irem._errors import InputError
 from irem._files import remove_unfinished
-from irem.learning._checkpoint import load_arrays, save_arrays
+from irem.learning._checkpoint import keep_arrays, load_arrays, save_arrays
 from irem.learning._run import (
     CHECKPOINT,
     SETTINGS,
@@ -24,6 +24,8 @@ from irem.learning._run import (
     write_settings,
 )
 from irem.learning._step import TrainState
+
+_FINISHED = "finished"
 
 
 class RunFolder:
@@ -51,6 +53,11 @@ class RunFolder:
         self, settings: dict[str, Any], states: TrainState, history: History
     ) -> tuple[TrainState, History]:
         """Keep the settings, and return the saved state and history if there are any."""
+        if is_finished(self.path):
+            raise InputError(
+                f"The run in '{self.path}' is finished and keeps its models alone, so that "
+                "training cannot go on; choose another folder."
+            )
         if (self.path / CHECKPOINT).exists():
             states = load_arrays(self.path / CHECKPOINT, {"state": states})["state"]
             history = load_history(self.path, states.iteration.shape[0])
@@ -79,6 +86,21 @@ class RunFolder:
         save_arrays(
             path, {"state": states, "history": dataclasses.asdict(history), "chunks": chunks}
         )
+
+
+def finish(path: Path) -> None:
+    """Keep of a run its models and its history; optimiser and replay buffer are given up.
+
+    They are most of a checkpoint, and of no use once training is over.
+    """
+    write_settings(path, {**read_settings(path), _FINISHED: True})
+    kept = ("['state'].method", "['state'].iteration", "['history']", "['chunks']")
+    keep_arrays(path / CHECKPOINT, kept)
+
+
+def is_finished(path: Path) -> bool:
+    """Whether the run in `path` was given to `finish`."""
+    return (path / SETTINGS).exists() and bool(read_settings(path).get(_FINISHED))
 
 
 def _check_usable(path: Path, resume: bool) -> None:

@@ -17,6 +17,7 @@ from irem.methods._registry import BASELINES as BASELINES
 from irem.methods._registry import GRADIENTS as GRADIENTS
 from irem.methods._registry import METHODS as METHODS
 from irem.methods._registry import build_method as build_method
+from irem.methods._registry import build_methods as build_methods
 from irem.methods._registry import describe_method as describe_method
 from irem.methods.base import AbstractBaseline as AbstractBaseline
 from irem.methods.base import AbstractMethod as AbstractMethod

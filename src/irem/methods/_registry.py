@@ -5,7 +5,9 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from jaxtyping import PRNGKeyArray
+import equinox as eqx
+import jax
+from jaxtyping import Array, PRNGKeyArray
 
 from irem._checks import known
 from irem.energy import ENERGIES, GINE, MLP, AbstractEnergy
@@ -56,6 +58,13 @@ def build_method(
     build = ENERGIES[kind].for_task
     _check_settings(build, energy, f"{kind} energy")
     return IREM(build(task, key=key, **energy), gradient=GRADIENTS[gradient](), **options)
+
+
+def build_methods(task: TaskShapes, settings: Mapping[str, Any], *, keys: Array) -> AbstractMethod:
+    """A stack of new methods, one for each key that it will be trained with."""
+    build_method(task, settings, key=jax.random.key(0))  # says what is wrong, if anything
+    build = lambda key: build_method(task, settings, key=jax.random.split(key)[0])  # noqa: E731
+    return eqx.filter_vmap(build)(keys)
 
 
 def describe_method(method: AbstractMethod) -> dict[str, Any]:

@@ -1,0 +1,180 @@
+"""A reproduction under way: its folder, its trained models and its finished cells."""
+
+from __future__ import annotations
+
+import functools
+import json
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+from jaxtyping import PRNGKeyArray
+
+from irem import tasks as all_tasks
+from irem._errors import InputError
+from irem._files import write_whole
+from irem._keys import fresh_key, training_keys
+from irem.experiments._evaluate import Evaluation, TestSet, draw, score
+from irem.experiments._provenance import provenance
+from irem.experiments._scale import Scale
+from irem.learning import AbstractReplay, Run, finish, is_finished, load, train
+from irem.methods import build_methods
+from irem.tasks import AbstractGraphTask, AbstractTask
+
+_SETTINGS = "study.json"
+
+
+class Study:
+    """Cells that are computed once and kept, and models that are trained once and kept.
+
+    A study that was stopped goes on where it was: finished cells are read, a training run that was
+    cut off resumes from its last checkpoint.
+
+    Arguments:
+        folder: Where everything is kept.
+        scale: What training and evaluation are given.
+        tasks: Tasks by name, in place of those of the paper.
+        commit: The commit of this program, where git cannot tell it.
+        say: What is told about progress, a line at a time.
+        progress: Whether training draws a progress bar on standard error.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        scale: Scale,
+        *,
+        tasks: Mapping[str, AbstractTask] | None = None,
+        commit: str | None = None,
+        say: Callable[[str], None] = lambda _: None,
+        progress: bool = False,
+    ) -> None:
+        self.folder, self.scale, self.say, self.progress = folder, scale, say, progress
+        self.tasks = tasks or {name: all_tasks.get(name) for name in all_tasks.TASKS}
+        self.provenance = provenance(commit)
+        self.test_set = functools.cache(self._test_set)
+        self._open()
+
+    def cell(self, experiment: str, name: str, make: Callable[[], Any]) -> Any:
+        """What `make` returns, computed at most once; it must be plain values."""
+        path = self.folder / "cells" / experiment / f"{name}.json"
+        if path.exists():
+            return _read(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        start = time.monotonic()
+        value = make()
+        write_whole(path, (json.dumps(value) + "\n").encode())
+        self.say(f"{experiment}: {name}, {time.monotonic() - start:.0f} s")
+        return value
+
+    def trained(
+        self,
+        task: AbstractTask,
+        method: Mapping[str, Any],
+        label: str,
+        *,
+        replay: AbstractReplay | None = None,
+    ) -> tuple[Run, float | None]:
+        """The models of all seeds, and the seconds their training took if it was done just now.
+
+        Arguments:
+            task: What is trained on.
+            method: As `build_methods` takes it.
+            label: Name of the run's folder.
+            replay: As in `train`.
+        """
+        path = self.folder / "models" / label
+        if is_finished(path):
+            return load(path, task=task), None
+        keys = training_keys(0, self.scale.seeds)
+        budget = self.scale.budget(task)
+        start = time.monotonic()
+        train(
+            task,
+            build_methods(task, method, keys=keys),
+            iterations=budget.iterations,
+            batch_size=budget.batch_size,
+            learning_rate=budget.learning_rate,
+            decay=budget.decay,
+            replay=replay,
+            key=keys,
+            out=path,
+            resume=True,
+            progress=self.progress,
+        )
+        seconds = time.monotonic() - start
+        finish(path)
+        return load(path, task=task), seconds
+
+    def score(self, run: Run, difficulty: str, **walk: Any) -> Evaluation:
+        """What `irem evaluate` prints for a run, on the same problems for every method."""
+        test_set, key = self.test_set(run.task, difficulty)
+        return score(run, test_set, **walk, key=key)
+
+    def about(self) -> dict[str, Any]:
+        """What every result begins with."""
+        return {**self.provenance, "scale": self.scale.as_dict()}
+
+    def _test_set(self, task: AbstractTask, difficulty: str) -> tuple[TestSet, PRNGKeyArray]:
+        return draw(task, difficulty, self.scale.problems, fresh_key(0, "evaluate"))
+
+    def _open(self) -> None:
+        """Make the folder, or check that the study in it has the same settings."""
+        settings = {
+            "scale": self.scale.as_dict(),
+            "tasks": {name: task.settings() for name, task in self.tasks.items()},
+        }
+        settings = json.loads(json.dumps(settings))
+        path = self.folder / _SETTINGS
+        if path.exists():
+            if _read(path) != settings:
+                raise InputError(
+                    f"'{self.folder}' holds a reproduction with other settings; choose another "
+                    "folder with --out."
+                )
+            return
+        if self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir())):
+            raise InputError(
+                f"'{self.folder}' exists and is not a reproduction; choose another folder with "
+                "--out."
+            )
+        self.folder.mkdir(parents=True, exist_ok=True)
+        write_whole(path, (json.dumps(settings, indent=1) + "\n").encode())
+
+
+def method_settings(task: AbstractTask, name: str, aggregate: str | None = None) -> dict[str, Any]:
+    """The paper's form of a method for `task`, as `build_methods` takes it."""
+    graphs = isinstance(task, AbstractGraphTask)
+    sums = {"aggregate": aggregate} if graphs and aggregate else {}
+    if name != "irem":
+        return {"name": name, **sums}
+    energy = {"name": "gine" if graphs else "mlp", **sums}
+    return {"name": name, "gradient": "last-step", "energy": energy}
+
+
+def spread(values: Any) -> dict[str, Any]:
+    """Mean and standard deviation over seeds, and every seed's number."""
+    values = [float(v) for v in values]
+    std = float(np.std(values, ddof=1)) if len(values) > 1 else None
+    return {
+        "mean": float(np.mean(values)),
+        "std": std,
+        "seeds": len(values),
+        "mse_by_seed": values,
+    }
+
+
+def num_parameters(model: Any) -> int:
+    """How many numbers of a model are trained."""
+    return sum(leaf.size for leaf in jax.tree.leaves(eqx.filter(model, eqx.is_inexact_array)))
+
+
+def _read(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text())
+    except ValueError as error:
+        raise InputError(f"'{path}' is damaged ({error}); remove it and run again.") from error
