@@ -9,7 +9,18 @@ from jax.errors import JaxRuntimeError
 
 from irem._errors import DivergenceError, InputError
 from irem._version import __version__
-from irem.cli import _calibrate, _compose, _demo, _evaluate, _figure, _solve, _tasks, _train
+from irem.cli import (
+    _calibrate,
+    _compose,
+    _demo,
+    _evaluate,
+    _figure,
+    _report,
+    _reproduce,
+    _solve,
+    _tasks,
+    _train,
+)
 
 app = typer.Typer(
     name="irem",
@@ -20,7 +31,19 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (_demo, _tasks, _train, _evaluate, _solve, _calibrate, _compose, _figure):
+_COMMANDS = (
+    _demo,
+    _tasks,
+    _train,
+    _evaluate,
+    _solve,
+    _calibrate,
+    _compose,
+    _figure,
+    _reproduce,
+    _report,
+)
+for command in _COMMANDS:
     app.command(name=command.NAME, help=command.HELP, epilog=command.EXAMPLE)(command.command)
 
 

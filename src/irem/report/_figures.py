@@ -17,7 +17,7 @@ COLOURS = {"same": "#0f766e", "harder": "#c2410c"}
 _STEPS = "#1d4ed8"
 _LINES = ("-", "--", "-.")
 _PATHS = ("#ffffff", "#fde047")
-_STYLE: dict[Any, Any] = {
+STYLE: dict[Any, Any] = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
@@ -32,7 +32,7 @@ _STYLE: dict[Any, Any] = {
 
 
 def _axes(width: float = 5.2, height: float = 3.6) -> tuple[Figure, Axes]:
-    with rc_context(_STYLE):
+    with rc_context(STYLE):
         figure = Figure(figsize=(width, height), layout="constrained")
         return figure, figure.add_subplot()
 
@@ -71,12 +71,12 @@ def error_by_step(
                 axes.axhline(value, color=colour, linestyle=line, linewidth=1.2)
     _steps_axis(axes, [array.mean(0) for array in errors.values()])
     axes.set_ylabel("mean squared error")
-    keys = [_key(name, color=COLOURS[name], linewidth=2) for name in errors]
+    keys = [key(name, color=COLOURS[name], linewidth=2) for name in errors]
     if any(value is not None for value in paper.values()):
-        keys.append(_key("paper", linestyle="--"))
+        keys.append(key("paper", linestyle="--"))
     keys += [
-        _key("trivial", linestyle=":"),
-        _key("5 to 95 %", linewidth=8, alpha=0.25, solid_capstyle="butt"),
+        key("trivial", linestyle=":"),
+        key("5 to 95 %", linewidth=8, alpha=0.25, solid_capstyle="butt"),
     ]
     figure.legend(handles=keys, frameon=False, loc="outside right center")
     return figure
@@ -102,10 +102,10 @@ def error_by_size(
         axes.axhline(value, color=colours[size], linestyle=":", linewidth=1.2)
     _steps_axis(axes, [a.mean(0) for by_size in errors.values() for a in by_size.values()])
     axes.set_ylabel("mean squared error")
-    keys = [_key(size, color=colour, linewidth=2) for size, colour in colours.items()]
+    keys = [key(size, color=colour, linewidth=2) for size, colour in colours.items()]
     if len(errors) > 1:
-        keys += [_key(method, linestyle=line) for method, line in lines.items()]
-    keys.append(_key("trivial", linestyle=":"))
+        keys += [key(method, linestyle=line) for method, line in lines.items()]
+    keys.append(key("trivial", linestyle=":"))
     figure.legend(handles=keys, frameon=False, loc="outside right center")
     return figure
 
@@ -223,5 +223,5 @@ def _shades(number: int) -> np.ndarray:
     return colormaps["viridis_r"](np.linspace(0.15, 1.0, number))
 
 
-def _key(label: str, **style: Any) -> Line2D:
+def key(label: str, **style: Any) -> Line2D:
     return Line2D([], [], **{"color": "#374151", "linewidth": 1.2, **style}, label=label)

@@ -9,19 +9,21 @@ from matplotlib.figure import Figure
 
 _CSS = """
 body { font: 16px/1.55 system-ui, sans-serif; color: #111827; background: #f9fafb; margin: 0; }
-main { max-width: 72rem; margin: 0 auto; padding: 2rem 1.25rem 4rem; }
+main { max-width: 80rem; margin: 0 auto; padding: 2rem 1.25rem 4rem; }
 h1 { font-size: 1.9rem; line-height: 1.2; margin: 0 0 .5rem; }
 h2 { font-size: 1.2rem; margin: 2rem 0 .5rem; }
 p { max-width: 46rem; }
 table { border-collapse: collapse; background: white; font-variant-numeric: tabular-nums;
   display: block; width: fit-content; max-width: 100%; overflow-x: auto; }
-th, td { padding: .45rem .9rem; border: 1px solid #e5e7eb; text-align: right; }
-th:first-child, td:first-child { text-align: left; }
+th, td { padding: .35rem .7rem; border: 1px solid #e5e7eb; text-align: right; }
+td { white-space: nowrap; }
+th:first-child, td:first-child, .label { text-align: left; }
 thead th { background: #f3f4f6; }
 .best { font-weight: 700; color: #0f766e; }
 .grid { display: grid; gap: 1.25rem;
   grid-template-columns: repeat(auto-fit, minmax(min(30rem, 100%), 1fr)); }
 figure { margin: 0; background: white; border: 1px solid #e5e7eb; padding: 1rem; }
+figure.wide { grid-column: 1 / -1; }
 figure img { width: 100%; height: auto; }
 figcaption { font-size: .9rem; color: #374151; }
 code, pre { font: .875rem/1.5 ui-monospace, monospace; background: #f3f4f6; border-radius: .25rem; }
@@ -78,11 +80,13 @@ def png(drawing: Figure) -> bytes:
     return image(drawing, "png")
 
 
-def figure(drawing: Figure, caption: str) -> str:
+def figure(drawing: Figure, caption: str, *, wide: bool = False) -> str:
     """A figure inside the page itself, with a caption that also serves those who cannot see it."""
     data = base64.b64encode(png(drawing)).decode()
+    kind = ' class="wide"' if wide else ""
     return (
-        f'<figure><img alt="{html.escape(caption, quote=True)}" src="data:image/png;base64,{data}">'
+        f'<figure{kind}><img alt="{html.escape(caption, quote=True)}" '
+        f'src="data:image/png;base64,{data}">'
         f"<figcaption>{text(caption)}</figcaption></figure>"
     )
 

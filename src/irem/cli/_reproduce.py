@@ -1,0 +1,93 @@
+"""`irem reproduce`."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from irem import report
+from irem._checks import known
+from irem._errors import InputError
+from irem._files import write_whole
+from irem.cli._common import Json, print_json
+from irem.experiments import (
+    EXPERIMENTS,
+    FULL,
+    QUICK,
+    Study,
+    committed_results,
+    read_result,
+    reproduce,
+)
+
+NAME = "reproduce"
+HELP = "Make the paper's tables and figures again, beside the printed numbers."
+EXAMPLE = "Example: irem reproduce table1 --quick"
+
+_NAMES = (*EXPERIMENTS, "all")
+
+
+def command(
+    what: Annotated[str, typer.Argument(metavar="WHAT", help=f"One of {', '.join(_NAMES)}.")],
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Minutes on two cores: less training, fewer seeds.")
+    ] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="The paper's settings and five seeds; for a GPU.")
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of the reproduction; one that was stopped goes on where it was.",
+            show_default="runs/reproduce-quick or -full",
+        ),
+    ] = None,
+    show: Annotated[
+        bool, typer.Option("--show", help="Print the result that is kept and run nothing.")
+    ] = False,
+    commit: Annotated[
+        str | None,
+        typer.Option(help="Commit to write down, where git cannot tell it.", show_default="git"),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Run experiments, or show their results."""
+    known("experiment", what, _NAMES)
+    names = list(EXPERIMENTS) if what == "all" else [what]
+    if show:
+        if quick or full:
+            raise InputError("--show runs nothing; leave out --quick and --full.")
+        folder = committed_results() if out is None else out
+        _print([read_result(folder, name) for name in names], json)
+        return
+    if quick == full:
+        raise InputError("Choose one of --quick (minutes on two cores) and --full (for a GPU).")
+    scale = QUICK if quick else FULL
+    folder = Path("runs") / f"reproduce-{scale.name}" if out is None else out
+    say = lambda line: typer.echo(f"irem: {line}", err=True)  # noqa: E731
+    try:
+        progress = sys.stderr.isatty()
+        study = Study(folder, scale, commit=commit, say=say, progress=progress)
+        results = [reproduce(study, name) for name in names]
+    except KeyboardInterrupt:
+        say(f"Stopped; what is finished is kept in '{folder}', and the same command goes on.")
+        raise typer.Exit(130) from None
+    page = folder / "index.html"
+    write_whole(page, report.reproduction_page(folder).encode())
+    _print(results, json)
+    if not json:
+        typer.echo(f"The page is '{page}'.")
+
+
+def _print(results: list[dict[str, Any]], json: bool) -> None:
+    if json:
+        found = [r.get("cells", r.get("figures")) for r in results]
+        print_json(found[0] if len(found) == 1 else dict(zip(_names(results), found, strict=True)))
+        return
+    for result in results:
+        typer.echo(report.as_text(result))
+
+
+def _names(results: list[dict[str, Any]]) -> list[str]:
+    return [result["experiment"] for result in results]

@@ -1,0 +1,222 @@
+"""The tables of the paper, made from results."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from irem.report._tables import METHOD_NAMES, Cell, Table, measured, number, printed
+
+_LEVELS = ("same", "harder")
+
+# At most this much above the paper's number counts as reached.
+_REACHED = 1.1
+
+Cells = list[dict[str, Any]]
+
+
+def result_table(result: Mapping[str, Any]) -> Table:
+    """The table of any experiment but the figures."""
+    name = result["experiment"]
+    return _TABLES[name](result["cells"], f"{name}.json")
+
+
+def table1(cells: Cells, file: str) -> Table:
+    """Tasks and methods down, difficulties and their floors across; the lowest error stands out."""
+    grouped: dict[tuple[str, str], dict[str, tuple[int, dict[str, Any]]]] = {}
+    for index, cell in enumerate(cells):
+        grouped.setdefault((cell["task"], cell["method"]), {})[cell["difficulty"]] = (index, cell)
+    lowest = {(c["task"], c["difficulty"]): _lowest(cells, c) for c in cells}
+    rows = []
+    for (task, method), levels in grouped.items():
+        row = [Cell(task), Cell(METHOD_NAMES[method])]
+        for level in _LEVELS:
+            index, cell = levels[level]
+            strong = cell["mean"] == lowest[task, level]
+            row += [measured(cell, file, index, strong=strong), Cell(printed(cell["paper"]))]
+            row += [Cell(number(cell["trivial"])), Cell(number(cell["best"]))]
+        row.append(Cell(f"{levels['same'][1]['parameters']:,}"))
+        rows.append(tuple(row))
+    across = [
+        (level, f"paper, {level}", f"trivial, {level}", f"best, {level}") for level in _LEVELS
+    ]
+    return Table(("task", "method", *across[0], *across[1], "parameters"), tuple(rows))
+
+
+def irem_table(cells: Cells, file: str) -> Table:
+    """IREM alone: one row for each task and difficulty."""
+    rows = []
+    for index, cell in enumerate(cells):
+        if cell["method"] != "irem":
+            continue
+        baselines = [c for c in _alike(cells, cell) if c["method"] != "irem"]
+        best = min(baselines, key=lambda c: c["mean"]) if baselines else None
+        rows.append(
+            (
+                Cell(cell["task"]),
+                Cell(cell["difficulty"]),
+                measured(cell, file, index, strong=best is None or cell["mean"] < best["mean"]),
+                Cell(printed(cell["paper"])),
+                Cell("" if best is None else f"{number(best['mean'])} ({best['method']})"),
+                Cell(number(cell["trivial"])),
+                Cell(number(cell["best"])),
+                Cell(f"{cell['steps_mean']:.0f}"),
+            )
+        )
+    header = ("task", "difficulty", "irem", "IREM in the paper", "best baseline", "trivial")
+    return Table((*header, "best possible", "steps"), tuple(rows))
+
+
+def comparison(cells: Cells, file: str) -> Table:
+    """Cell by cell against the paper: the ratio, and what it means."""
+    rows = []
+    for index, cell in enumerate(cells):
+        if cell["paper"] is None:
+            continue
+        ratio = cell["mean"] / cell["paper"]
+        rows.append(
+            (
+                Cell(cell["task"]),
+                Cell(cell["difficulty"]),
+                Cell(METHOD_NAMES[cell["method"]]),
+                measured(cell, file, index),
+                Cell(printed(cell["paper"])),
+                Cell(number(ratio, 2)),
+                Cell(_verdict(cell["method"], ratio)),
+                Cell(_rank(cells, cell)),
+            )
+        )
+    header = (
+        "task",
+        "difficulty",
+        "method",
+        "here",
+        "paper",
+        "ratio",
+        "verdict",
+        "rank here/paper",
+    )
+    return Table(header, tuple(rows), labels=3)
+
+
+def ablation(cells: Cells, file: str) -> Table:
+    """Replay and truncation down; error, pace and memory across."""
+    rows = []
+    for index, cell in enumerate(cells):
+        paper_costs = ("paper_speed", "paper_memory")
+        speed, memory = ("" if cell[n] is None else f"{cell[n]} %" for n in paper_costs)
+        rows.append(
+            (
+                Cell("yes" if cell["replay"] else "no"),
+                Cell("yes" if cell["truncate"] else "no"),
+                Cell(cell["difficulty"]),
+                measured(cell, file, index),
+                Cell(printed(cell["paper"])),
+                Cell(number(cell["trivial"])),
+                Cell(number(cell["best"])),
+                Cell(number(float(np.median(cell["ms_per_iteration"])))),
+                Cell(f"{cell['speed']:.0f} %"),
+                Cell(speed),
+                Cell(f"{cell['temporary_bytes'] / 1e6:.1f}"),
+                Cell(f"{cell['memory']:.0f} %"),
+                Cell(memory),
+            )
+        )
+    header = ("replay", "truncated", "difficulty", "error", "paper", "trivial", "best")
+    costs = ("ms an iteration", "speed", "paper", "MB at work", "memory", "paper")
+    return Table((*header, *costs), tuple(rows), labels=3)
+
+
+def step_size(cells: Cells, file: str) -> Table:
+    """Step sizes down, difficulties across."""
+    rows = [
+        (
+            Cell(str(cell["step_size"])),
+            Cell(cell["difficulty"]),
+            measured(cell, file, index),
+            Cell(printed(cell["paper"])),
+            Cell(number(cell["trivial"])),
+            Cell(number(cell["best"])),
+            Cell(f"{cell['steps_mean']:.0f}"),
+        )
+        for index, cell in enumerate(cells)
+    ]
+    header = ("step size", "difficulty", "error", "paper", "trivial", "best", "steps")
+    return Table(header, tuple(rows))
+
+
+def composition(cells: Cells, file: str) -> Table:
+    """Methods down; 2, 5 and 10 nested additions across, and the end of the curve."""
+    shown = (2, 5, 10)
+    last = max(cell["operations"] for cell in cells)
+    by_method: dict[str, dict[int, tuple[int, dict[str, Any]]]] = {}
+    for index, cell in enumerate(cells):
+        by_method.setdefault(cell["method"], {})[cell["operations"]] = (index, cell)
+    rows = []
+    for method, curve in by_method.items():
+        row = [Cell(METHOD_NAMES[method])]
+        for k in shown:
+            index, cell = curve[k]
+            strong = cell["mean"] == min(c[k][1]["mean"] for c in by_method.values())
+            row += [measured(cell, file, index, strong=strong), Cell(printed(cell["paper"]))]
+        row.append(measured(curve[last][1], file, curve[last][0]))
+        rows.append(tuple(row))
+    floor_of = {cell["operations"]: number(cell["trivial"]) for cell in cells}
+    floors = [floor_of[k] for k in (*shown, last)]
+    trivial = (Cell(floors[0]), Cell(""), Cell(floors[1]), Cell(""), Cell(floors[2]), Cell(""))
+    rows.append((Cell("answering zero"), *trivial, Cell(floors[3])))
+    rows.append((Cell("best possible"), *(Cell("" if i % 2 else "0") for i in range(6)), Cell("0")))
+    across = [name for k in shown for name in (f"{k} operations", f"paper, {k}")]
+    return Table(("method", *across, f"{last} operations"), tuple(rows), labels=1)
+
+
+def protocol(cells: Cells, file: str) -> Table:
+    """The error at the end of training beside the smallest one on the way."""
+    rows = [
+        (
+            Cell(cell["task"]),
+            Cell(cell["difficulty"]),
+            Cell(number(cell["last"]["mean"]), f"{file}: cells[{index}].last"),
+            measured(cell, file, index),
+            Cell(printed(cell["paper"])),
+            Cell(number(cell["trivial"])),
+            Cell(number(cell["best"])),
+        )
+        for index, cell in enumerate(cells)
+    ]
+    header = ("task", "difficulty", "after training", "smallest on test problems", "paper")
+    return Table((*header, "trivial", "best"), tuple(rows))
+
+
+_TABLES: Mapping[str, Callable[[Cells, str], Table]] = {
+    "table1": table1,
+    "sums": table1,
+    "ablation": ablation,
+    "step-size": step_size,
+    "composition": composition,
+    "protocol": protocol,
+}
+
+
+def _alike(cells: Cells, cell: dict[str, Any]) -> Cells:
+    """All methods on the task and difficulty of `cell`."""
+    place = (cell["task"], cell["difficulty"])
+    return [c for c in cells if (c["task"], c["difficulty"]) == place]
+
+
+def _lowest(cells: Cells, cell: dict[str, Any]) -> float:
+    return min(c["mean"] for c in _alike(cells, cell))
+
+
+def _verdict(method: str, ratio: float) -> str:
+    if method == "irem":
+        return "reached" if ratio <= _REACHED else "not reached"
+    if ratio > _REACHED:
+        return "worse than printed"
+    return "better than printed" if ratio < 1 / _REACHED else "as printed"
+
+
+def _rank(cells: Cells, cell: dict[str, Any]) -> str:
+    """Place among the methods, here and in the paper; 1 is the smallest error."""
+    others = _alike(cells, cell)
+    return "/".join(str(1 + sum(o[k] < cell[k] for o in others)) for k in ("mean", "paper"))

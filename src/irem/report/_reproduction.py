@@ -1,0 +1,185 @@
+"""A folder of results as one page, as Markdown, and as text for a terminal."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from irem._errors import InputError
+from irem.experiments import EXPERIMENTS, read_result
+from irem.report import _page as html
+from irem.report._paper_figures import paper_figures
+from irem.report._paper_tables import comparison, result_table
+
+TITLES: Mapping[str, str] = {
+    "table1": "Table 1: five methods, six tasks",
+    "ablation": "Table 2: replay and truncated gradients",
+    "step-size": "Table 3: the step size of training",
+    "composition": "Table 4: additions applied to their own output",
+    "sums": "Table 1 with the sum of messages",
+    "protocol": "What choosing on test problems changes",
+    "figures": "Figures",
+}
+
+_EXPLANATIONS: Mapping[str, str] = {
+    "table1": (
+        "Elementwise mean squared error on fresh problems, mean and standard deviation over seeds. "
+        "Trivial is a predictor that learns nothing, best the exact answer or the Bayes estimate, "
+        "both on the same problems. Graphs have 10 nodes (same) and 15 (harder); all methods take "
+        "the mean of messages. No test problem chose a checkpoint, a step count or a step size."
+    ),
+    "ablation": (
+        "IREM on shortest paths. Speed is relative to the whole method (larger is faster), memory "
+        "is what XLA's own analysis says one compiled training iteration needs beside its "
+        "arguments. Without replay an iteration has half the descents."
+    ),
+    "step-size": "IREM on addition, trained with steps of another size.",
+    "composition": (
+        "Every method adds to its own output, again and again. Operands are drawn from (-1, 1), so "
+        "sums leave the range of training."
+    ),
+    "sums": (
+        "The graphs of Table 1, all methods with the sum of messages as GINE has it. Trained on 2 "
+        "to 10 nodes, sums leave the range of training at 15."
+    ),
+    "protocol": (
+        "IREM's error after the last iteration, which is what this project reports, and the "
+        "smallest error seen on the test problems in twenty looks during training, which is how "
+        "the released program scores."
+    ),
+}
+
+_CAPTIONS: Mapping[str, str] = {
+    "teaser": (
+        "A slice of the learned landscape of one harder addition, and the paths from two first "
+        "guesses; each star is one step."
+    ),
+    "steps-by-size": (
+        "Shortest paths: error against steps by number of nodes, IREM and the recurrent network. "
+        "Both were trained with 5 steps on 2 to 10 nodes. Dotted: the trivial predictor."
+    ),
+    "steps-by-difficulty": (
+        "Error against steps for all methods; all were trained with 5. Feedforward has one step; "
+        "PonderNet is shown as if it never halted."
+    ),
+    "element-error": (
+        "Squared error of each of the entries of one harder addition after every step of IREM."
+    ),
+    "energy-landscape": (
+        "Energy of perturbed answers above the minimum that descents find, against their distance "
+        "from the truth. Candidates below the minimum are not shown."
+    ),
+    "composition-curve": (
+        "Error against the number of nested additions: mean and range over seeds. Crosses: the "
+        "paper."
+    ),
+    "composition-example": (
+        "Four vectors added by three nested descents; the first nine entries of each as 3 x 3."
+    ),
+}
+
+_WIDE = ("steps-by-difficulty", "energy-landscape", "composition-example")
+
+
+def read_results(folder: Path) -> dict[str, dict[str, Any]]:
+    """The results in a folder by name, in the order of the paper; at least one."""
+    if not folder.is_dir():
+        raise InputError(f"There is no folder '{folder}'; `irem reproduce` makes one.")
+    found = {n: read_result(folder, n) for n in EXPERIMENTS if (folder / f"{n}.json").is_file()}
+    if not found:
+        raise InputError(
+            f"'{folder}' holds no results; make them with `irem reproduce table1 --quick`."
+        )
+    return found
+
+
+def reproduction_figures(results: Mapping[str, Mapping[str, Any]]) -> dict[str, Figure]:
+    """Every figure of which there are numbers, by name."""
+    found = results["figures"]["figures"] if "figures" in results else None
+    composed = results["composition"]["cells"] if "composition" in results else None
+    return paper_figures(found, composed)
+
+
+def reproduction_page(folder: Path) -> str:
+    """One page with every table and figure in `folder` that needs nothing beside itself."""
+    results = read_results(folder)
+    parts = [html.paragraph(_scope(results))]
+    for name, result in results.items():
+        if name == "figures":
+            continue
+        parts += [html.heading(TITLES[name]), html.paragraph(_EXPLANATIONS[name])]
+        parts += [result_table(result).as_html(), html.paragraph(_source(name, result))]
+        if name == "table1":
+            parts.append(html.heading("Cell by cell against the paper"))
+            parts.append(html.paragraph(_VERDICTS))
+            parts.append(comparison(result["cells"], f"{name}.json").as_html())
+    drawn = reproduction_figures(results)
+    if drawn:
+        parts.append(html.heading(TITLES["figures"]))
+        shown = [
+            html.figure(drawn[name], text) for name, text in _CAPTIONS.items() if name in drawn
+        ]
+        parts.append(html.grid(shown))
+        parts += [html.paragraph(_source(n, results[n])) for n in ("figures",) if n in results]
+    return html.page("Learning iterative reasoning, reproduced", parts, _FOOT)
+
+
+def reproduction_markdown(folder: Path) -> str:
+    """Every table in `folder` as Markdown."""
+    parts = ["# Learning iterative reasoning, reproduced\n"]
+    results = read_results(folder)
+    parts.append(_scope(results) + "\n")
+    for name, result in results.items():
+        if name != "figures":
+            parts += [f"## {TITLES[name]}\n", _EXPLANATIONS[name] + "\n"]
+            parts += [result_table(result).as_markdown(), _source(name, result) + "\n"]
+    return "\n".join(parts)
+
+
+def as_text(result: Mapping[str, Any]) -> str:
+    """One result for a terminal."""
+    name = result["experiment"]
+    if name == "figures":
+        return "Figures: " + ", ".join(result["figures"])
+    return f"{TITLES[name]}\n\n{result_table(result).as_text()}\n\n{_source(name, result)}\n"
+
+
+def _scope(results: Mapping[str, Mapping[str, Any]]) -> str:
+    """At which scale, in words; a quick reproduction says so first."""
+    scales = {result["scale"]["name"] for result in results.values()}
+    intro = (
+        "The tables and figures of 'Learning Iterative Reasoning through Energy Minimization' (Du, "
+        "Li, Tenenbaum, Mordatch, ICML 2022), made again beside the printed numbers. Rest the "
+        "mouse on a number for its place in the result files and the number of every seed."
+    )
+    if scales == {"full"}:
+        return intro
+    return (
+        "This is a quick reproduction: far less training than the paper's, fewer seeds, fewer test "
+        "problems. Its numbers show that everything works and roughly how methods compare; for the "
+        "paper's settings run with --full. " + intro
+    )
+
+
+def _source(name: str, result: Mapping[str, Any]) -> str:
+    """Settings and origin of a result, in one paragraph."""
+    scale, versions = result["scale"], result["versions"]
+    vectors, graphs = scale["vectors"], scale["graphs"]
+    commit = result["commit"]
+    return (
+        f"{name}.json: {scale['seeds']} seeds, {scale['problems']} test problems; "
+        f"{vectors['iterations']} iterations of {vectors['batch_size']} fresh problems (graphs "
+        f"{graphs['iterations']} of {graphs['batch_size']}), learning rate "
+        f"{vectors['learning_rate']} ({vectors['decay']}); {result['device']}, JAX "
+        f"{versions['jax']}, irem {versions['irem']}"
+        + (f", commit {commit[:12]}." if commit else ".")
+    )
+
+
+_VERDICTS = (
+    "Ratio is this error over the printed one. IREM's cell is reached at a ratio of at most 1.1; a "
+    "baseline's is as printed within that factor either way. The rank among the five methods, 1 "
+    "for the smallest error, is given as here/paper."
+)
+_FOOT = "Every number is in the JSON files beside this page, with each seed's value and settings."
