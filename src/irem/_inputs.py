@@ -32,7 +32,7 @@ def graphs(x: Any) -> tuple[Graph, bool]:
     A square table is one graph, whatever it may have been meant to be.
     """
     if isinstance(x, Graph):
-        edges, nodes = numeric("x", x.edges), x.nodes
+        edges, nodes = numeric("x", x.edges), jax.numpy.asarray(x.nodes)
     else:
         edges, nodes = _square(numeric("x", x)), None
     if edges.ndim not in (2, 3) or edges.shape[-1] != edges.shape[-2] or edges.size == 0:

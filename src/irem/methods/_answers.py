@@ -4,7 +4,7 @@ from typing import Any
 
 import equinox as eqx
 import jax
-from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
+from jaxtyping import Array, Float, Int, Key, PRNGKeyArray, PyTree
 
 from irem.methods.base import AbstractBaseline, AbstractMethod
 
@@ -13,10 +13,10 @@ _AT_ONCE = 256
 
 
 class Answers(eqx.Module):
-    """Answers of a baseline, with a leading axis of problems, and the steps they took."""
+    """Answers of a baseline and the steps they took; a batch has a leading axis of problems."""
 
     y: Float[Array, "..."]
-    steps: Int[Array, " problems"]
+    steps: Int[Array, "*problems"]
 
 
 def answer(method: AbstractBaseline, x: Any, *, key: PRNGKeyArray) -> Answers:
@@ -45,5 +45,5 @@ def answers_by_step(
     return jax.lax.map(one, (x, _keys(key, x)), batch_size=_AT_ONCE)
 
 
-def _keys(key: PRNGKeyArray, x: PyTree) -> PRNGKeyArray:
+def _keys(key: PRNGKeyArray, x: PyTree) -> Key[Array, " problems"]:
     return jax.random.split(key, jax.tree.leaves(x)[0].shape[0])

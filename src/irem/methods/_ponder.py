@@ -124,7 +124,7 @@ class PonderNet(AbstractBaseline):
             y, features = self.network(x, y)
             return y, (y, self.halt(features)[0])
 
-        y0 = jnp.zeros(self.network.answer_shape(x))
+        y0 = jnp.zeros(self.network.answer_shape(x), self.halt.weight.dtype)
         return jax.lax.scan(step, y0, length=num_steps)[1]
 
 
