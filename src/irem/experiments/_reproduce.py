@@ -15,7 +15,7 @@ from irem.experiments._paper_figures import figures
 from irem.experiments._protocol import protocol
 from irem.experiments._step_size import step_size
 from irem.experiments._study import Study
-from irem.experiments._table1 import sums, table1
+from irem.experiments._table1 import longer, sums, table1
 
 EXPERIMENTS: Mapping[str, Callable[[Study], Any]] = MappingProxyType(
     {
@@ -25,6 +25,7 @@ EXPERIMENTS: Mapping[str, Callable[[Study], Any]] = MappingProxyType(
         "composition": composition,
         "figures": figures,
         "sums": sums,
+        "longer": longer,
         "protocol": protocol,
     }
 )

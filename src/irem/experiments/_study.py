@@ -78,6 +78,7 @@ class Study:
         label: str,
         *,
         replay: AbstractReplay | None = None,
+        times: int = 1,
     ) -> tuple[Run, float | None]:
         """The models of all seeds, and the seconds their training took if it was done just now.
 
@@ -86,6 +87,7 @@ class Study:
             method: As `build_methods` takes it.
             label: Name of the run's folder.
             replay: As in `train`.
+            times: How many times the iterations of the scale.
         """
         path = self.folder / "models" / label
         if is_finished(path):
@@ -96,7 +98,7 @@ class Study:
         train(
             task,
             build_methods(task, method, keys=keys),
-            iterations=budget.iterations,
+            iterations=times * budget.iterations,
             batch_size=budget.batch_size,
             learning_rate=budget.learning_rate,
             decay=budget.decay,

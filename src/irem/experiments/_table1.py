@@ -33,26 +33,42 @@ def sums(study: Study, methods: Sequence[str] = tuple(METHODS)) -> list[dict[str
     return _cells(study, "sums", graphs, methods, "sum")
 
 
+def longer(study: Study, methods: Sequence[str] = tuple(METHODS)) -> list[dict[str, Any]]:
+    """The cells of addition after five times the training."""
+    return _cells(study, "longer", ["addition"], methods, None, times=5)
+
+
 def _cells(
-    study: Study, experiment: str, tasks: list[str], methods: Sequence[str], aggregate: str | None
+    study: Study,
+    experiment: str,
+    tasks: list[str],
+    methods: Sequence[str],
+    aggregate: str | None,
+    times: int = 1,
 ) -> list[dict[str, Any]]:
     return [
         row
         for task in tasks
         for method in methods
         for row in study.cell(
-            experiment, f"{task}-{method}", lambda t=task, m=method: _rows(study, t, m, aggregate)
+            experiment,
+            f"{task}-{method}",
+            lambda t=task, m=method: _rows(study, t, m, aggregate, times),
         )
     ]
 
 
-def _rows(study: Study, task_name: str, method: str, aggregate: str | None) -> list[dict[str, Any]]:
+def _rows(
+    study: Study, task_name: str, method: str, aggregate: str | None, times: int
+) -> list[dict[str, Any]]:
     """Train, and evaluate on both difficulties."""
     task = study.tasks[task_name]
     settings = method_settings(task, method, aggregate)
     label = f"{task_name}-{method}" + (f"-{aggregate}" if aggregate else "")
-    run, seconds = study.trained(task, settings, label)
+    label += "" if times == 1 else f"-{times}-times"
+    run, seconds = study.trained(task, settings, label, times=times)
     trained = {
+        "iterations": run.iteration,
         "parameters": num_parameters(run.models[0]),
         "method_settings": run.settings["method"],
         "train_seconds": seconds,

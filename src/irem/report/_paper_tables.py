@@ -191,6 +191,7 @@ def protocol(cells: Cells, file: str) -> Table:
 _TABLES: Mapping[str, Callable[[Cells, str], Table]] = {
     "table1": table1,
     "sums": table1,
+    "longer": table1,
     "ablation": ablation,
     "step-size": step_size,
     "composition": composition,
