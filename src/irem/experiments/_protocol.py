@@ -14,7 +14,7 @@ from irem.learning import Recipe, Replay, init, run_chunk, unstack
 from irem.methods import build_methods
 from irem.tasks import AbstractTask
 
-_LOOKS = 20
+_LOOKS = 10
 
 
 def protocol(study: Study) -> list[dict[str, Any]]:

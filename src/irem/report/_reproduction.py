@@ -50,7 +50,7 @@ _EXPLANATIONS: Mapping[str, str] = {
     ),
     "protocol": (
         "IREM's error after the last iteration, which is what this project reports, and the "
-        "smallest error seen on the test problems in twenty looks during training, which is how "
+        "smallest error seen on the test problems in ten looks during training, which is how "
         "the released program scores."
     ),
 }
