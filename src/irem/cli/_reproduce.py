@@ -59,7 +59,8 @@ def command(
         if quick or full:
             raise InputError("--show runs nothing; leave out --quick and --full.")
         folder = committed_results() if out is None else out
-        _print([read_result(folder, name) for name in names], json)
+        found = report.read_results(folder) if what == "all" else {what: read_result(folder, what)}
+        _print(list(found.values()), json, one=what != "all")
         return
     if quick == full:
         raise InputError("Choose one of --quick (minutes on two cores) and --full (for a GPU).")
@@ -75,19 +76,16 @@ def command(
         raise typer.Exit(130) from None
     page = folder / "index.html"
     write_whole(page, report.reproduction_page(folder).encode())
-    _print(results, json)
+    _print(results, json, one=what != "all")
     if not json:
         typer.echo(f"The page is '{page}'.")
 
 
-def _print(results: list[dict[str, Any]], json: bool) -> None:
+def _print(results: list[dict[str, Any]], json: bool, *, one: bool) -> None:
+    """Print one result as its cells or figures, several as an object of those by name."""
     if json:
-        found = [r.get("cells", r.get("figures")) for r in results]
-        print_json(found[0] if len(found) == 1 else dict(zip(_names(results), found, strict=True)))
+        found = {r["experiment"]: r.get("cells", r.get("figures")) for r in results}
+        print_json(next(iter(found.values())) if one else found)
         return
     for result in results:
         typer.echo(report.as_text(result))
-
-
-def _names(results: list[dict[str, Any]]) -> list[str]:
-    return [result["experiment"] for result in results]

@@ -9,13 +9,13 @@ from matplotlib.figure import Figure
 
 _CSS = """
 body { font: 16px/1.55 system-ui, sans-serif; color: #111827; background: #f9fafb; margin: 0; }
-main { max-width: 80rem; margin: 0 auto; padding: 2rem 1.25rem 4rem; }
+main { max-width: 84rem; margin: 0 auto; padding: 2rem 1.25rem 4rem; }
 h1 { font-size: 1.9rem; line-height: 1.2; margin: 0 0 .5rem; }
 h2 { font-size: 1.2rem; margin: 2rem 0 .5rem; }
 p { max-width: 46rem; }
 table { border-collapse: collapse; background: white; font-variant-numeric: tabular-nums;
   display: block; width: fit-content; max-width: 100%; overflow-x: auto; }
-th, td { padding: .35rem .7rem; border: 1px solid #e5e7eb; text-align: right; }
+th, td { padding: .3rem .6rem; font-size: .9rem; border: 1px solid #e5e7eb; text-align: right; }
 td { white-space: nowrap; }
 th:first-child, td:first-child, .label { text-align: left; }
 thead th { background: #f3f4f6; }

@@ -81,7 +81,7 @@ def comparison(cells: Cells, file: str) -> Table:
                 Cell(METHOD_NAMES[cell["method"]]),
                 measured(cell, file, index),
                 Cell(printed(cell["paper"])),
-                Cell(number(ratio, 2)),
+                Cell(f"{ratio:.2f}"),
                 Cell(_verdict(cell["method"], ratio)),
                 Cell(_rank(cells, cell)),
             )

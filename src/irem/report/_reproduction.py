@@ -172,9 +172,11 @@ def _source(name: str, result: Mapping[str, Any]) -> str:
     scale, versions = result["scale"], result["versions"]
     vectors, graphs = scale["vectors"], scale["graphs"]
     commit = result["commit"]
+    longer = name == "longer"
+    iterations = result["cells"][0]["iterations"] if longer else vectors["iterations"]
     return (
         f"{name}.json: {scale['seeds']} seeds, {scale['problems']} test problems; "
-        f"{vectors['iterations']} iterations of {vectors['batch_size']} fresh problems (graphs "
+        f"{iterations} iterations of {vectors['batch_size']} fresh problems (graphs "
         f"{graphs['iterations']} of {graphs['batch_size']}), learning rate "
         f"{vectors['learning_rate']} ({vectors['decay']}); {result['device']}, JAX "
         f"{versions['jax']}, irem {versions['irem']}"

@@ -81,7 +81,10 @@ def number(value: float | None, digits: int = 3) -> str:
         return "" if value is None else "not finite"
     if abs(value) >= 1000:
         return f"{value:,.0f}"
-    return np.format_float_positional(value, precision=digits, fractional=False, trim="-")
+    if value == 0:
+        return "0"
+    shape = {"precision": digits, "min_digits": digits, "fractional": False, "trim": "k"}
+    return np.format_float_positional(value, **shape).rstrip(".")
 
 
 def printed(value: float | None) -> str:

@@ -1,0 +1,100 @@
+import json
+
+import pytest
+
+from irem.cli import _reproduce
+from irem.experiments import Budget, Scale
+
+TINY = Scale(
+    name="quick",
+    seeds=1,
+    problems=5,
+    vectors=Budget(iterations=5, batch_size=4),
+    graphs=Budget(iterations=5, batch_size=4),
+    pace_iterations=2,
+)
+KEYS = {"task", "method", "difficulty", "mean", "std", "seeds", "paper", "trivial", "best"}
+
+
+def test_show_prints_the_committed_cells(irem_cli):
+    result = irem_cli("reproduce", "table1", "--show", "--json")
+    assert result.code == 0
+    cells = json.loads(result.out)
+    assert len(cells) == 5 * 6 * 2
+    for cell in cells:
+        assert set(cell) >= KEYS
+        assert cell["seeds"] == 5
+        assert cell["paper"] is not None
+
+
+def test_show_prints_a_table_to_read(irem_cli):
+    result = irem_cli("reproduce", "table1", "--show")
+    assert result.code == 0
+    assert "matrix-inverse" in result.out
+    assert "programmatic (PonderNet)" in result.out
+
+
+def test_show_all_as_one_object(irem_cli):
+    shown = json.loads(irem_cli("reproduce", "all", "--show", "--json").out)
+    assert {"table1", "ablation", "step-size", "composition", "figures"} <= set(shown)
+
+
+def test_a_stopped_reproduction_goes_on(irem_cli, tmp_path, monkeypatch):
+    monkeypatch.setattr(_reproduce, "QUICK", TINY)
+    out, reproduce = tmp_path / "r", _reproduce.reproduce
+    arguments = ("reproduce", "composition", "--quick", "--out", out, "--json")
+
+    def stopped(study, name):
+        cell = study.cell
+
+        def until_the_third(experiment, name, make):
+            if name == "programmatic":
+                raise KeyboardInterrupt
+            return cell(experiment, name, make)
+
+        monkeypatch.setattr(study, "cell", until_the_third)
+        return reproduce(study, name)
+
+    monkeypatch.setattr(_reproduce, "reproduce", stopped)
+    result = irem_cli(*arguments)
+    assert result.code == 130
+    assert "the same command goes on" in result.err
+    assert not (out / "composition.json").exists()
+
+    monkeypatch.setattr(_reproduce, "reproduce", reproduce)
+    result = irem_cli(*arguments)
+    assert result.code == 0
+    made = [line.split(": ")[2].split(",")[0] for line in result.err.splitlines()]
+    assert made == ["programmatic", "iterative-feedforward", "irem"]
+    assert len(json.loads(result.out)) == 5 * 20
+    assert "quick reproduction" in (out / "index.html").read_text()
+
+
+def test_report_renders_the_committed_results(irem_cli, tmp_path):
+    for name in ("page.html", "page.md"):
+        result = irem_cli("report", "--out", tmp_path / name, "--json")
+        assert result.code == 0
+        assert "table1" in json.loads(result.out)["results"]
+        assert "IREM" in (tmp_path / name).read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["reproduce", "tabel1", "--quick"], "Did you mean 'table1'?"),
+        (["reproduce", "table1"], "Choose one of --quick"),
+        (["reproduce", "table1", "--quick", "--full"], "Choose one of --quick"),
+        (["reproduce", "table1", "--show", "--full"], "--show runs nothing"),
+        (["reproduce", "table1", "--show", "--out", "nowhere"], "There is no result of table1"),
+        (["report", "nowhere", "--out", "r.html"], "There is no folder 'nowhere'"),
+        (["report", "--out", "r.txt"], "ending in .html or .md"),
+        (["report", "--out", "no/such/r.md"], "cannot be written"),
+    ],
+)
+def test_bad_input_gets_one_sentence(irem_cli, tmp_path, monkeypatch, arguments, sentence):
+    monkeypatch.chdir(tmp_path)
+    result = irem_cli(*arguments)
+    assert result.code == 2
+    assert sentence in result.err
+    assert "Traceback" not in result.err
+    assert list(tmp_path.iterdir()) == []
