@@ -1,4 +1,4 @@
-"""Write the tables of README.md, docs/results.md and docs/inference.md from the JSON in results/.
+"""Write the tables of the README and the docs, and the figures, from the JSON in results/.
 
     python benchmarks/results_table.py
 
@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
+from irem import report
+
 ROOT = Path(__file__).parent.parent
-HEADER = """| task | difficulty | irem | IREM in the paper | trivial | best possible | steps |
-| --- | --- | --- | --- | --- | --- | --- |
-"""
+SHOWN = ("composition-curve", "steps-by-difficulty", "steps-by-size", "energy-landscape")
 
 
 def number(value):
@@ -23,32 +23,22 @@ def number(value):
     return np.format_float_positional(value, precision=3, fractional=False, trim="-")
 
 
-def line(row, name):
-    """One row of a table: mean and standard deviation over seeds, paper, floors."""
-    spread = np.std(row["mse_by_model"], ddof=1)
-    cells = (
-        name,
-        row["difficulty"],
-        f"{number(row['mse'])} ± {np.format_float_positional(spread, 1, fractional=False)}",
-        f"{row['paper_mse']:.4f}",
-        number(row["trivial_mse"]),
-        number(row["oracle_mse"]),
-        f"{row['steps_mean']:.0f}",
-    )
-    return "| " + " | ".join(cells) + " |\n"
+def sums_table(results):
+    """IREM with the sum of messages and the paper's fixed step."""
+    rows = []
+    for row in results["rows"]:
+        if row["method"]["energy"].get("aggregate") != "sum":
+            continue
+        spread = np.std(row["mse_by_model"], ddof=1)
+        error = f"{number(row['mse'])} ± {np.format_float_positional(spread, 1, fractional=False)}"
+        paper = f"{row['paper_mse']:.4f}"
+        rows.append([row["task"], row["difficulty"], error, paper, number(row["trivial_mse"])])
+    return markdown(["task", "difficulty", "sum of messages", "paper", "trivial"], rows)
 
 
-def tables(results):
-    """The short table of the default energies, and the long one with every row."""
-    defaults = [r for r in results["rows"] if r["method"]["energy"].get("aggregate") != "sum"]
-    short = HEADER + "".join(line(row, row["task"]) for row in defaults)
-
-    def label(row):
-        aggregate = row["method"]["energy"].get("aggregate")
-        return row["task"] + (f" ({aggregate})" if aggregate else "")
-
-    long = HEADER + "".join(line(row, label(row)) for row in results["rows"])
-    return short, long
+def indented(text):
+    """A table inside a list."""
+    return "".join(f"    {line}\n" for line in text.splitlines()) + "    "
 
 
 def pace(results):
@@ -171,12 +161,21 @@ def filled(page, contents):
 
 def pages():
     """All pages as they should read, by path."""
-    results, inference = read("paper-settings"), read("inference")
-    short, long = tables(results)
+    settings, inference, table1 = read("paper-settings"), read("inference"), read("table1")
     mixed = [read(f"mixed-batch-{name}") for name in ("cpu", "h200-15", "h200-30")]
+    cells = table1["cells"]
+    tables = ("table1", "ablation", "step-size", "composition", "longer")
     contents = {
-        "README.md": {"results": short + "\n" + pace(results)},
-        "docs/results.md": {"results": long + "\n" + pace(results)},
+        "README.md": {
+            "results": report.irem_table(cells, "").as_markdown() + "\n" + pace(settings)
+        },
+        "docs/results.md": {
+            **{name: report.result_table(read(name)).as_markdown() for name in tables},
+            "comparison": report.comparison(cells, "").as_markdown(),
+            "sums": indented(sums_table(settings)),
+            "protocol": indented(report.result_table(read("protocol")).as_markdown()),
+            "pace": pace(settings),
+        },
         "docs/inference.md": {
             "search": search_table(inference),
             "rules": rules_table(inference),
@@ -188,6 +187,14 @@ def pages():
     return {ROOT / name: filled((ROOT / name).read_text(), text) for name, text in contents.items()}
 
 
+def images():
+    """The figures of docs/results.md, by path."""
+    drawn = report.reproduction_figures(report.read_results(ROOT / "results"))
+    return {ROOT / f"docs/images/{name}.png": report.png(drawn[name]) for name in SHOWN}
+
+
 if __name__ == "__main__":
     for path, text in pages().items():
         path.write_text(text)
+    for path, image in images().items():
+        path.write_bytes(image)

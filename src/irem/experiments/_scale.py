@@ -58,7 +58,7 @@ FULL = Scale(
 QUICK = Scale(
     name="quick",
     seeds=2,
-    problems=200,
+    problems=100,
     vectors=Budget(iterations=600, batch_size=32, learning_rate=1e-3, decay="cosine"),
     graphs=Budget(iterations=400, batch_size=16, learning_rate=1e-3, decay="cosine"),
     pace_iterations=10,
