@@ -22,11 +22,12 @@ def irem_cli(monkeypatch, capsys):
     return run
 
 
-def quick_train(folder, task, *options):
+def quick_train(folder, task, *options, replay=50):
     """A run so small that it learns next to nothing; made once for each module."""
     out = folder / task
     arguments = ["train", task, "--out", out, "--iterations", 100, "--batch-size", 8, "--width", 16]
-    argv, sys.argv = sys.argv, ["irem", *map(str, [*arguments, "--replay", 50, *options])]
+    arguments += [] if replay is None else ["--replay", replay]
+    argv, sys.argv = sys.argv, ["irem", *map(str, [*arguments, *options])]
     try:
         with pytest.raises(SystemExit) as ended:
             main()
@@ -34,6 +35,11 @@ def quick_train(folder, task, *options):
         sys.argv = argv
     assert not ended.value.code
     return out
+
+
+@pytest.fixture(scope="session")
+def train_quickly():
+    return quick_train
 
 
 @pytest.fixture(scope="session")

@@ -131,6 +131,7 @@ def test_irem_stands_out_only_below_every_baseline():
         (None, ""),
         (0.0, "0"),
         (0.31045, "0.310"),
+        (0.17983, "0.180"),
         (123.4, "123"),
     ],
 )

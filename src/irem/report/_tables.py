@@ -3,6 +3,7 @@
 import dataclasses
 import html
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -83,8 +84,7 @@ def number(value: float | None, digits: int = 3) -> str:
         return f"{value:,.0f}"
     if value == 0:
         return "0"
-    shape = {"precision": digits, "min_digits": digits, "fractional": False, "trim": "k"}
-    return np.format_float_positional(value, **shape).rstrip(".")
+    return f"{Decimal(f'{value:.{digits - 1}e}'):f}"
 
 
 def printed(value: float | None) -> str:

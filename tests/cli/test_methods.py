@@ -1,0 +1,102 @@
+"""Baselines on the command line."""
+
+import json
+
+import numpy as np
+import pytest
+
+from irem.methods import BASELINES
+
+
+@pytest.fixture(scope="module")
+def baselines(tmp_path_factory, train_quickly):
+    folder = tmp_path_factory.mktemp("baselines")
+    runs = {}
+    for name in BASELINES:
+        (folder / name).mkdir()
+        options = ("--method", name, "--size", 6)
+        runs[name] = train_quickly(folder / name, "addition", *options, replay=None)
+    return runs
+
+
+@pytest.mark.parametrize("name", BASELINES)
+def test_a_baseline_is_evaluated(baselines, irem_cli, name):
+    result = irem_cli("evaluate", baselines[name], "--problems", 20, "--json")
+    assert result.code == 0
+    found = json.loads(result.out)
+    assert found["method"] == name
+    assert found["energy"] is found["converged"] is found["max_steps"] is None
+    assert np.isfinite(found["mse"])
+    text = irem_cli("evaluate", baselines[name], "--problems", 20).out
+    assert "converged" not in text
+
+
+@pytest.mark.parametrize("name", BASELINES)
+def test_a_baseline_is_composed(baselines, irem_cli, name):
+    arguments = ("compose", baselines[name], "--operations", 2, "--problems", 20)
+    found = json.loads(irem_cli(*arguments, "--json").out)
+    assert len(found["mse_by_operations"]) == 2
+    assert str(found["paper_mse"])[:6] in irem_cli(*arguments).out
+
+
+def test_a_baseline_resumes_with_its_own_settings(baselines, irem_cli):
+    out = baselines["recurrent"]
+    result = irem_cli("train", "addition", "--resume", "--out", out, "--iterations", 200, "--json")
+    assert result.code == 0
+    settings = json.loads((out / "run.json").read_text())
+    assert settings["method"] == {"name": "recurrent", "width": 16, "num_steps": 5}
+    assert settings["iterations"] == 200
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments"),
+    [
+        ("solve", ["x.npy", "--out", "y.npy"]),
+        ("calibrate", []),
+        ("figure", ["--out", "f.png"]),
+    ],
+)
+def test_what_needs_an_energy_says_so(
+    baselines, irem_cli, tmp_path, monkeypatch, command, arguments
+):
+    monkeypatch.chdir(tmp_path)
+    np.save("x.npy", np.zeros((2, 6), np.float32))
+    name = ["error-by-step"] if command == "figure" else []
+    result = irem_cli(command, *name, baselines["feedforward"], *arguments)
+    assert result.code == 2
+    assert "holds a feedforward network, which has no energy to walk on" in result.err
+    assert [p.name for p in tmp_path.iterdir()] == ["x.npy"]
+
+
+@pytest.mark.parametrize("option", [("--max-steps", 3), ("--step", "adam"), ("--step-size", 0.1)])
+def test_options_of_descents_are_refused(baselines, irem_cli, option):
+    result = irem_cli("evaluate", baselines["programmatic"], *option)
+    assert result.code == 2
+    assert f"{option[0]} is about descents on an energy" in result.err
+
+
+@pytest.mark.parametrize(
+    ("method", "option"),
+    [
+        ("feedforward", ("--num-steps", 3)),
+        ("recurrent", ("--depth", 2)),
+        ("programmatic", ("--step-size", 1.0)),
+        ("iterative-feedforward", ("--replay", 10)),
+        ("feedforward", ("--energy", "mlp")),
+        ("feedforward", ("--gradient", "full-unroll")),
+    ],
+)
+def test_options_of_other_methods_are_refused(irem_cli, tmp_path, method, option):
+    arguments = ("train", "addition", "--out", tmp_path / "run", "--method", method)
+    result = irem_cli(*arguments, *option)
+    assert result.code == 2
+    assert f"{option[0]} is not an option of {method}" in result.err
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_unknown_method_lists_the_known_ones(irem_cli, tmp_path):
+    result = irem_cli("train", "addition", "--out", tmp_path / "run", "--method", "ponder")
+    assert result.code == 2
+    assert "known are feedforward, recurrent, programmatic, iterative-feedforward, irem" in (
+        result.err
+    )
