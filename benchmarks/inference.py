@@ -11,19 +11,17 @@ expected errors tell good answers from bad ones. Meant for a GPU; `--tasks`, `--
 
 import argparse
 import json
-import subprocess
 import time
 from pathlib import Path
 
 import equinox as eqx
 import jax
 import numpy as np
-import optax
 
 import irem
 from irem._files import write_whole
 from irem.descent import DEFAULT_STEP, MAX_STEPS, STEPS
-from irem.experiments import problem_errors
+from irem.experiments import problem_errors, provenance
 
 FACTORS = (1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0)
 SIZES = (5, 10, 15, 20, 25, 30)
@@ -112,13 +110,6 @@ def rows_of(task, kind, settings, models, problems):
         yield "trust", {**name, **part.as_dict()}
 
 
-def commit():
-    """The commit this was measured at, where the tree has its history with it."""
-    command = ["git", "rev-parse", "HEAD"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return done.stdout.strip() or None
-
-
 def main():
     """Measure task after task, and keep what is done after every row."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -126,13 +117,11 @@ def main():
     parser.add_argument("--iterations", type=int, default=10_000)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--problems", type=int, default=1000)
-    parser.add_argument("--commit", default=commit())
+    parser.add_argument("--commit", help="where git cannot tell it")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     result = {
-        "commit": options.commit,
-        "device": jax.devices()[0].device_kind,
-        "versions": {m.__name__: m.__version__ for m in (irem, jax, eqx, optax, np)},
+        **provenance(options.commit),
         "iterations": options.iterations,
         "default": DEFAULT_STEP,
         "max_steps": MAX_STEPS,

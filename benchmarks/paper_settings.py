@@ -9,7 +9,6 @@ meant for a GPU. `--tasks`, `--iterations` and `--seeds` make it smaller.
 
 import argparse
 import json
-import subprocess
 import time
 from pathlib import Path
 
@@ -21,6 +20,7 @@ import optax
 import irem
 from irem import learning
 from irem._files import write_whole
+from irem.experiments import provenance
 from irem.methods import describe_method
 
 # A fixed step of the trained size, until the energy has not changed for some steps.
@@ -81,13 +81,6 @@ def pace(seeds, iterations=2000, batch_size=128):
     }
 
 
-def commit():
-    """The commit this was measured at, where the tree has its history with it."""
-    command = ["git", "rev-parse", "HEAD"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return done.stdout.strip() or None
-
-
 def main():
     """Measure pace, then accuracy, and keep what is done after every row."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -96,11 +89,10 @@ def main():
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--precision", nargs="*", default=["default"])
     parser.add_argument("--pace", type=int, nargs="*", default=[1, 5])
-    parser.add_argument("--commit", default=commit())
+    parser.add_argument("--commit", help="where git cannot tell it")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    versions = {m.__name__: m.__version__ for m in (irem, jax, eqx, optax, np)}
-    about = {"commit": options.commit, "device": jax.devices()[0].device_kind, "versions": versions}
+    about = provenance(options.commit)
     paces = [pace(seeds) for seeds in options.pace]
     print(json.dumps({**about, "pace": paces}), flush=True)
     rows = []

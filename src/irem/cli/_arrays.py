@@ -13,6 +13,7 @@ import numpy as np
 
 from irem._errors import InputError
 from irem._files import whole_file
+from irem.cli import _common
 from irem.descent import Solution
 
 _SUFFIXES = (".npy", ".npz", ".csv")
@@ -20,12 +21,7 @@ _SUFFIXES = (".npy", ".npz", ".csv")
 
 def check_output(out: Path, x: Path) -> None:
     """Refuse, before any work is done, a place where answers cannot be written."""
-    if out.suffix not in _SUFFIXES:
-        raise InputError(f"Answers go to a file ending in .npy, .npz or .csv, got '{out}'.")
-    if out.is_dir() or not out.parent.is_dir():
-        raise InputError(
-            f"'{out}' cannot be written: it is a folder, or its folder does not exist."
-        )
+    _common.check_output(out, "Answers go", _SUFFIXES)
     if out.exists() and x.exists() and out.samefile(x):
         raise InputError(f"'{out}' holds the problems; choose another file for the answers.")
 

@@ -53,6 +53,17 @@ def progress_bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
         yield lambda done: bar.advance(task, done)
 
 
+def check_output(out: Path, what: str, suffixes: tuple[str, ...]) -> None:
+    """Refuse, before any work is done, a place where `what` cannot be written."""
+    if out.suffix not in suffixes:
+        *most, last = suffixes
+        raise InputError(f"{what} to a file ending in {', '.join(most)} or {last}, got '{out}'.")
+    if out.is_dir() or not out.parent.is_dir():
+        raise InputError(
+            f"'{out}' cannot be written: it is a folder, or its folder does not exist."
+        )
+
+
 def parse_difficulty(text: str) -> str | int:
     """A number of nodes if it reads as a whole number, else a name."""
     try:

@@ -19,6 +19,7 @@ from irem.cli._common import (
     Seed,
     StepName,
     about,
+    check_output,
     fresh_key,
     load_energies,
     parse_step,
@@ -102,7 +103,7 @@ def command(
     """Measure and draw."""
     known("figure", name, _FIGURES)
     figure = _FIGURES[name]
-    _check_output(out)
+    check_output(out, "A figure goes", _SUFFIXES)
     options = {
         "max_steps": figure.max_steps if max_steps is None else max_steps,
         "step": parse_step(step, None),
@@ -134,13 +135,3 @@ def _measure_many(figure: _Figure, run: irem.Run, problems: int, options: dict[s
     with progress_bar("answering", len(levels) * problems * len(run.models)) as advance:
         many = {"problems": problems, "on_batch": advance}
         return figure.measure(run.models, run.task, levels, **many, **options)
-
-
-def _check_output(out: Path) -> None:
-    """Refuse, before any work is done, a place where a figure cannot be written."""
-    if out.suffix not in _SUFFIXES:
-        raise InputError(f"A figure goes to a file ending in .png, .svg or .pdf, got '{out}'.")
-    if out.is_dir() or not out.parent.is_dir():
-        raise InputError(
-            f"'{out}' cannot be written: it is a folder, or its folder does not exist."
-        )

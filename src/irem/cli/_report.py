@@ -6,9 +6,8 @@ from typing import Annotated
 import typer
 
 from irem import report
-from irem._errors import InputError
 from irem._files import write_whole
-from irem.cli._common import Json, print_json
+from irem.cli._common import Json, check_output, print_json
 from irem.experiments import committed_results
 
 NAME = "report"
@@ -29,12 +28,7 @@ def command(
 ) -> None:
     """Render a folder of results."""
     renderers = {".html": report.reproduction_page, ".md": report.reproduction_markdown}
-    if out.suffix not in renderers:
-        raise InputError(f"A report goes to a file ending in .html or .md, got '{out}'.")
-    if out.is_dir() or not out.parent.is_dir():
-        raise InputError(
-            f"'{out}' cannot be written: it is a folder, or its folder does not exist."
-        )
+    check_output(out, "A report goes", tuple(renderers))
     folder = committed_results() if folder is None else folder
     results = report.read_results(folder)
     write_whole(out, renderers[out.suffix](folder).encode())
