@@ -13,14 +13,10 @@ from pathlib import Path
 import numpy as np
 
 from irem import report
+from irem.report import number
 
 ROOT = Path(__file__).parent.parent
 SHOWN = ("composition-curve", "steps-by-difficulty", "steps-by-size", "energy-landscape")
-
-
-def number(value):
-    """Three digits that count, without an exponent."""
-    return np.format_float_positional(value, precision=3, fractional=False, trim="-")
 
 
 def sums_table(results):
@@ -30,10 +26,10 @@ def sums_table(results):
         if row["method"]["energy"].get("aggregate") != "sum":
             continue
         spread = np.std(row["mse_by_model"], ddof=1)
-        error = f"{number(row['mse'])} ± {np.format_float_positional(spread, 1, fractional=False)}"
-        paper = f"{row['paper_mse']:.4f}"
-        rows.append([row["task"], row["difficulty"], error, paper, number(row["trivial_mse"])])
-    return markdown(["task", "difficulty", "sum of messages", "paper", "trivial"], rows)
+        error = f"{number(row['mse'])} ± {number(spread, 1)}"
+        floors = [number(row["trivial_mse"]), number(row["oracle_mse"])]
+        rows.append([row["task"], row["difficulty"], error, f"{row['paper_mse']:.4f}", *floors])
+    return markdown(["task", "difficulty", "sum of messages", "paper", "trivial", "best"], rows)
 
 
 def indented(text):
@@ -172,6 +168,7 @@ def pages():
         "docs/results.md": {
             **{name: report.result_table(read(name)).as_markdown() for name in tables},
             "comparison": report.comparison(cells, "").as_markdown(),
+            "contradictions": report.contradictions(cells, "").as_markdown(),
             "sums": indented(sums_table(settings)),
             "protocol": indented(report.result_table(read("protocol")).as_markdown()),
             "pace": pace(settings),

@@ -1,13 +1,15 @@
 import dataclasses
 import json
+import os
+import signal
 
 import numpy as np
 import pytest
 
 import irem
-from irem.experiments import _study
+from irem.experiments import Budget, _study
 from irem.experiments._study import method_settings
-from irem.learning import is_finished
+from irem.learning import _trainer, is_finished, iterations_done
 
 FEEDFORWARD = {"name": "feedforward", "width": 8}
 
@@ -58,20 +60,50 @@ def test_a_folder_with_other_things_is_not_touched(tiny_study, tmp_path):
     assert [p.name for p in (tmp_path / "other").iterdir()] == ["notes.txt"]
 
 
-def test_a_killed_training_goes_on_to_the_same_models(tiny_study, monkeypatch):
-    whole, _ = train(tiny_study("whole"))
+@pytest.mark.parametrize("chunk", [1, 2])
+def test_a_stopped_training_goes_on_to_the_same_models(tiny_study, monkeypatch, chunk):
+    longer = Budget(iterations=200, batch_size=8, learning_rate=1e-3)  # two chunks
+    scale = dataclasses.replace(tiny_study().scale, vectors=longer)
+    whole, _ = train(tiny_study("whole", scale))
+    run_chunk, calls = _trainer.run_chunk, []
 
-    def killed(path):
-        raise KeyboardInterrupt
+    def stopped(*arguments):
+        calls.append(arguments)
+        if len(calls) == chunk:
+            os.kill(os.getpid(), signal.SIGINT)
+        return run_chunk(*arguments)
 
-    monkeypatch.setattr(_study, "finish", killed)
+    monkeypatch.setattr(_trainer, "run_chunk", stopped)
     with pytest.raises(KeyboardInterrupt):
-        train(tiny_study())
-    assert not is_finished(tiny_study().folder / "models/addition-feedforward")
-    monkeypatch.undo()
-    resumed, _ = train(tiny_study())
+        train(tiny_study("part", scale))
+    path = tiny_study("part", scale).folder / "models/addition-feedforward"
+    assert not is_finished(path)
+    assert iterations_done(path) == 100 * chunk
+    resumed, seconds = train(tiny_study("part", scale))
+    assert seconds is None  # nobody knows how long the first part took
+    assert len(calls) == 2
     for one, other in zip(weights(whole), weights(resumed), strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def test_a_folder_that_was_killed_at_birth_is_taken_up(tiny_study, tmp_path):
+    (tmp_path / "study").mkdir()
+    (tmp_path / "study/.study.json.123.unfinished").write_text('{"sc')
+    tiny_study()
+    assert [p.name for p in (tmp_path / "study").iterdir()] == ["study.json"]
+
+
+def test_a_training_that_left_the_numbers_is_not_called_finished(tiny_study):
+    wild = Budget(iterations=200, batch_size=8, learning_rate=1e30)
+    study = tiny_study("wild", dataclasses.replace(tiny_study().scale, vectors=wild))
+    with pytest.raises(irem.DivergenceError):
+        train(study)
+
+
+def test_numbers_that_are_not_finite_are_null_in_files(tiny_study):
+    value = tiny_study().cell("table1", "name", lambda: {"mean": float("nan"), "of": [1.0]})
+    text = (tiny_study().folder / "cells/table1/name.json").read_text()
+    assert json.loads(text, parse_constant=pytest.fail) == value == {"mean": None, "of": [1.0]}
 
 
 def test_models_are_trained_once_and_read_again(tiny_study):

@@ -139,8 +139,25 @@ def test_numbers_are_short_and_without_exponents(value, shown):
     assert number(value) == shown
 
 
-def test_what_is_not_finite_is_not_hidden():
-    assert number(float("nan")) == "not finite"
+def test_what_is_not_finite_is_not_hidden_and_never_best():
+    lost = cell(method="recurrent", mean=None, std=None, mse_by_seed=[None, 1.0])
+    cells = [lost, cell(seeds_at=[2.0, 2.0])]
+    rows = report.comparison(cells, "f").rows
+    assert rows[0][3].text == "not finite"
+    assert rows[0][6].text == "worse than printed"
+    assert [row[7].text[0] for row in rows] == ["2", "1"]
+
+
+def test_pairs_in_another_order_than_the_papers_are_listed_with_their_seeds():
+    cells = [
+        cell(method="irem", seeds_at=[2.0, 3.0], paper=0.1),
+        cell(method="recurrent", seeds_at=[1.0, 1.5], paper=0.2),
+        cell(method="feedforward", seeds_at=[5.0, 6.0], paper=0.3),
+    ]
+    (row,) = report.contradictions(cells, "f").rows
+    better, worse = [c.text for c in row[2:5]], [c.text for c in row[5:]]
+    assert better == ["IREM", "0.1000", "2.000 to 3.000"]
+    assert worse == ["recurrent (LSTM)", "0.2000", "1.000 to 1.500"]
 
 
 def test_words_of_a_table_are_escaped():

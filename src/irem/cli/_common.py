@@ -1,7 +1,6 @@
 """What several commands share."""
 
 import contextlib
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,6 +17,7 @@ from rich.progress import (
 
 from irem._checks import known
 from irem._errors import InputError
+from irem._json import dump
 from irem._keys import check_seed as check_seed
 from irem._keys import fresh_key as fresh_key
 from irem.descent import DEFAULT_STEP, STEPS, AbstractStep, FixedStep
@@ -131,14 +131,4 @@ def about(run: Run) -> dict[str, Any]:
 
 def print_json(value: Any) -> None:
     """Print one JSON value; numbers that are not finite become null, as JSON has none."""
-    typer.echo(json.dumps(_finite(value)))
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _finite(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    if isinstance(value, float) and value - value != 0:
-        return None
-    return value
+    typer.echo(dump(value))

@@ -43,7 +43,8 @@ def command(
     """Nest a learned addition."""
     loaded = irem.load(run)
     refuse_steps(context, loaded)
-    paper = PAPER_COMPOSITIONS.get(loaded.settings["method"]["name"], {})
+    at_paper_size = loaded.task == type(loaded.task)()
+    paper = PAPER_COMPOSITIONS.get(loaded.settings["method"]["name"], {}) if at_paper_size else {}
     curves = [
         irem.compose(
             model,

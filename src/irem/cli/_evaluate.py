@@ -1,8 +1,12 @@
 """`irem evaluate`."""
 
+import dataclasses
+from typing import Annotated
+
 import typer
 
 import irem
+from irem._errors import InputError
 from irem.cli._common import (
     DifficultyName,
     Json,
@@ -35,12 +39,20 @@ def command(
     max_steps: MaxSteps = MAX_STEPS,
     step: StepName = None,
     step_size: StepSize = None,
+    halting: Annotated[
+        str | None,
+        typer.Option(
+            help="For programmatic: sample a step to halt at, or expected.", show_default="sample"
+        ),
+    ] = None,
     seed: Seed = 0,
     json: Json = False,
 ) -> None:
     """Measure the error of a run."""
     loaded = irem.load(run)
     refuse_steps(context, loaded)
+    if halting is not None:
+        loaded = _halting(loaded, halting)
     with progress_bar("answering", problems * len(loaded.models)) as advance:
         result = irem.evaluate(
             loaded,
@@ -81,3 +93,14 @@ def command(
             typer.echo(f"{name:>14}  {value}")
     if result.mse > result.trivial_mse:
         typer.echo("irem: A predictor that learns nothing has a smaller error.", err=True)
+
+
+def _halting(run: irem.Run, halting: str) -> irem.Run:
+    """The run with models that halt in another way."""
+    if not isinstance(run.models[0], irem.PonderNet):
+        raise InputError(
+            f"--halting is for runs of programmatic, and '{run.path}' holds "
+            f"{run.settings['method']['name']}; leave it out."
+        )
+    models = tuple(dataclasses.replace(model, halting=halting) for model in run.models)
+    return dataclasses.replace(run, models=models)

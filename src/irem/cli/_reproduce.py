@@ -56,8 +56,8 @@ def command(
     known("experiment", what, _NAMES)
     names = list(EXPERIMENTS) if what == "all" else [what]
     if show:
-        if quick or full:
-            raise InputError("--show runs nothing; leave out --quick and --full.")
+        if quick or full or commit is not None:
+            raise InputError("--show runs nothing; leave out --quick, --full and --commit.")
         folder = committed_results() if out is None else out
         found = report.read_results(folder) if what == "all" else {what: read_result(folder, what)}
         _print(list(found.values()), json, one=what != "all")

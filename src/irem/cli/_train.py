@@ -112,7 +112,7 @@ def command(
             **{name: chosen[name] for name in _PASSED_ON},
         )
     except KeyboardInterrupt:
-        typer.echo(f"irem: {_stopped(out)}", err=True)
+        typer.echo(f"irem: {_stopped(out, chosen['iterations'])}", err=True)
         raise typer.Exit(130) from None
     _report(run, json)
 
@@ -177,10 +177,12 @@ def _stored(out: Path) -> dict[str, Any]:
         raise InputError(f"'{out / 'run.json'}' is damaged: it lacks {error}.") from error
 
 
-def _stopped(out: Path) -> str:
+def _stopped(out: Path, iterations: int) -> str:
     done = iterations_done(out) if (out / "run.json").exists() else 0
     if not done:
         return f"Stopped before the first checkpoint; '{out}' holds nothing to go on with."
+    if done == iterations:
+        return f"Stopped at the end; all {done} iterations are kept in '{out}'."
     return f"Stopped; iteration {done} is kept in '{out}'. Go on with --resume."
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from irem.energy._from_function import from_function as from_function
+from irem.energy._gine import AGGREGATES as AGGREGATES
 from irem.energy._gine import GINE as GINE
 from irem.energy._mlp import MLP as MLP
 from irem.energy.base import AbstractEnergy as AbstractEnergy

@@ -17,6 +17,7 @@ from irem._problem import Graph
 from irem.energy.base import AbstractEnergy, TaskShapes
 
 AGGREGATES = ("sum", "mean")
+"""How a graph network joins the messages that a node receives."""
 
 
 class GINE(AbstractEnergy):

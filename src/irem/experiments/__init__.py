@@ -38,7 +38,6 @@ from irem.experiments._reproduce import read_result as read_result
 from irem.experiments._reproduce import reproduce as reproduce
 from irem.experiments._scale import FULL as FULL
 from irem.experiments._scale import QUICK as QUICK
-from irem.experiments._scale import SCALES as SCALES
 from irem.experiments._scale import Budget as Budget
 from irem.experiments._scale import Scale as Scale
 from irem.experiments._study import Study as Study

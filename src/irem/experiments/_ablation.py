@@ -60,7 +60,7 @@ def _errors(study: Study, task: AbstractTask, replay: bool, truncate: bool) -> l
                 "best": found.oracle_mse,
                 "steps_mean": found.steps_mean,
                 "run": f"models/{label}",
-                "commit": study.provenance["commit"],
+                **study.origin(),
             }
         )
     return rows

@@ -41,7 +41,8 @@ def compose(
     for k in range(1, operations + 1):
         x = jnp.stack([guess, operands[k]], axis=1)
         key_step = jax.random.fold_in(key, k)
-        guess = ask(model, x, key=key_step, step=step, max_steps=max_steps).y
+        found = ask(model, x, key=key_step, step=step, max_steps=max_steps)
+        guess = jnp.where(found.sound[:, None], found.y, jnp.nan)
         truth = truth + operands[k]
         errors.append(float(jnp.mean(jnp.square(guess - truth))))
     return errors

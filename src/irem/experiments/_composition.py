@@ -42,7 +42,7 @@ def _rows(study: Study, task: AbstractTask, method: str) -> list[dict[str, Any]]
             "best": 0.0,
             "problems": options["problems"],
             "run": f"models/{label}",
-            "commit": study.provenance["commit"],
+            **study.origin(),
         }
         for k in range(1, OPERATIONS + 1)
     ]

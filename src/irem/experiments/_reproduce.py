@@ -9,6 +9,7 @@ from typing import Any
 from irem._checks import known
 from irem._errors import InputError
 from irem._files import write_whole
+from irem._json import dump
 from irem.experiments._ablation import ablation
 from irem.experiments._composition import composition
 from irem.experiments._paper_figures import figures
@@ -38,7 +39,7 @@ def reproduce(study: Study, name: str) -> dict[str, Any]:
     found = EXPERIMENTS[name](study)
     kind = "cells" if isinstance(found, list) else "figures"
     result = {"experiment": name, **study.about(), kind: found}
-    write_whole(result_path(study.folder, name), (json.dumps(result, indent=1) + "\n").encode())
+    write_whole(result_path(study.folder, name), (dump(result, indent=1) + "\n").encode())
     return result
 
 
@@ -53,7 +54,8 @@ def read_result(folder: Path, name: str) -> dict[str, Any]:
     path = result_path(folder, name)
     if not path.is_file():
         raise InputError(
-            f"There is no result of {name} in '{folder}'; make it with `irem reproduce {name}`."
+            f"There is no result of {name} in '{folder}'; make it with `irem reproduce {name} "
+            "--quick` or `--full`."
         )
     try:
         result = json.loads(path.read_text())

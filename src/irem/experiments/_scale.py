@@ -64,6 +64,3 @@ QUICK = Scale(
     pace_iterations=10,
 )
 """Minutes on two cores: less training at a higher rate, fewer seeds and problems."""
-
-SCALES = {scale.name: scale for scale in (QUICK, FULL)}
-"""Both by name."""

@@ -40,7 +40,7 @@ def _rows(study: Study, task: AbstractTask, size: int) -> list[dict[str, Any]]:
                 "best": found.oracle_mse,
                 "steps_mean": found.steps_mean,
                 "run": f"models/{label}",
-                "commit": study.provenance["commit"],
+                **study.origin(),
             }
         )
     return rows

@@ -15,8 +15,9 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from irem import tasks as all_tasks
-from irem._errors import InputError
-from irem._files import write_whole
+from irem._errors import DivergenceError, InputError
+from irem._files import remove_unfinished, write_whole
+from irem._json import dump
 from irem._keys import fresh_key, training_keys
 from irem.experiments._evaluate import Evaluation, TestSet, draw, score
 from irem.experiments._provenance import provenance
@@ -65,9 +66,10 @@ class Study:
         if path.exists():
             return _read(path)
         path.parent.mkdir(parents=True, exist_ok=True)
+        remove_unfinished(path.parent, [path.name])
         start = time.monotonic()
-        value = make()
-        write_whole(path, (json.dumps(value) + "\n").encode())
+        value = json.loads(dump(make()))  # as it will be read again
+        write_whole(path, (dump(value) + "\n").encode())
         self.say(f"{experiment}: {name}, {time.monotonic() - start:.0f} s")
         return value
 
@@ -80,7 +82,7 @@ class Study:
         replay: AbstractReplay | None = None,
         times: int = 1,
     ) -> tuple[Run, float | None]:
-        """The models of all seeds, and the seconds their training took if it was done just now.
+        """The models of all seeds, and the seconds of their training if it was done in one go now.
 
         Arguments:
             task: What is trained on.
@@ -94,8 +96,8 @@ class Study:
             return load(path, task=task), None
         keys = training_keys(0, self.scale.seeds)
         budget = self.scale.budget(task)
-        start = time.monotonic()
-        train(
+        begun, start = path.exists(), time.monotonic()
+        trained = train(
             task,
             build_methods(task, method, keys=keys),
             iterations=times * budget.iterations,
@@ -110,7 +112,13 @@ class Study:
         )
         seconds = time.monotonic() - start
         finish(path)
-        return load(path, task=task), seconds
+        run = load(path, task=task)
+        if run.iteration != trained.iteration:
+            raise DivergenceError(
+                f"The training of {label} left the numbers after iteration {run.iteration} of "
+                f"{trained.iteration}; what it had learned until then is in '{path}'."
+            )
+        return run, None if begun else seconds
 
     def score(self, run: Run, difficulty: str, **walk: Any) -> Evaluation:
         """What `irem evaluate` prints for a run, on the same problems for every method."""
@@ -120,6 +128,10 @@ class Study:
     def about(self) -> dict[str, Any]:
         """What every result begins with."""
         return {**self.provenance, "scale": self.scale.as_dict()}
+
+    def origin(self) -> dict[str, Any]:
+        """What every cell says of itself: a study may go on with another program elsewhere."""
+        return {name: self.provenance[name] for name in ("commit", "device")}
 
     def _test_set(self, task: AbstractTask, difficulty: str) -> tuple[TestSet, PRNGKeyArray]:
         return draw(task, difficulty, self.scale.problems, fresh_key(0, "evaluate"))
@@ -139,6 +151,8 @@ class Study:
                     "folder with --out."
                 )
             return
+        if self.folder.is_dir():
+            remove_unfinished(self.folder, [_SETTINGS])
         if self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir())):
             raise InputError(
                 f"'{self.folder}' exists and is not a reproduction; choose another folder with "

@@ -22,4 +22,5 @@ from irem.learning._step import iterate as iterate
 from irem.learning._step import run_chunk as run_chunk
 from irem.learning._trainer import DECAYS as DECAYS
 from irem.learning._trainer import PRECISIONS as PRECISIONS
+from irem.learning._trainer import adam as adam
 from irem.learning._trainer import train as train

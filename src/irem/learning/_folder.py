@@ -93,9 +93,10 @@ def finish(path: Path) -> None:
 
     They are most of a checkpoint, and of no use once training is over.
     """
-    write_settings(path, {**read_settings(path), _FINISHED: True})
     kept = ("['state'].method", "['state'].iteration", "['history']", "['chunks']")
-    keep_arrays(path / CHECKPOINT, kept)
+    with _locked(path):
+        write_settings(path, {**read_settings(path), _FINISHED: True})
+        keep_arrays(path / CHECKPOINT, kept)
 
 
 def is_finished(path: Path) -> bool:

@@ -113,8 +113,9 @@ def train(
         "keys": np.asarray(jax.random.key_data(keys)).tolist(),
     }
     settings = json.loads(json.dumps(settings))  # as a file has them: lists for tuples
-    schedule = int(iterations) if decay == "cosine" else None
-    optimiser = _optimiser(settings["learning_rate"], schedule, settings["clip_norm"])
+    optimiser = adam(
+        settings["learning_rate"], decay, settings["iterations"], settings["clip_norm"]
+    )
     recipe = Recipe(task, optimiser, replay, int(batch_size))
     _check_fit(recipe, method if key.ndim == 0 else map_arrays(lambda a: a[0], method), keys[0])
     states = eqx.filter_vmap(lambda m, k: init(recipe, m, k))(methods, keys)
@@ -162,7 +163,7 @@ def _loop(
                 saved_at = time.monotonic()
             if hopeless:
                 raise DivergenceError(_diverged(done, history, folder))
-            if interrupt.asked and done < iterations:
+            if interrupt.asked:
                 raise KeyboardInterrupt
     return states, history
 
@@ -194,16 +195,23 @@ def _check_fit(recipe: Recipe, method: AbstractMethod, key: Key[Array, ""]) -> N
         ) from error
 
 
+def adam(
+    learning_rate: float, decay: str, iterations: int, clip_norm: float | None = None
+) -> optax.GradientTransformation:
+    """The optimiser of `train`, whose arguments these are."""
+    return _adam(learning_rate, iterations if decay == "cosine" else None, clip_norm)
+
+
 @functools.lru_cache(maxsize=32)
-def _optimiser(
+def _adam(
     learning_rate: float, decay_steps: int | None, clip_norm: float | None
 ) -> optax.GradientTransformation:
-    """Adam; the same settings give the same object, so that nothing is compiled anew for them."""
+    """The same settings give the same object, so that nothing is compiled anew for them."""
     rate = learning_rate
     if decay_steps is not None:
         rate = optax.cosine_decay_schedule(learning_rate, decay_steps)
-    adam = optax.adam(rate)
-    return adam if clip_norm is None else optax.chain(optax.clip_by_global_norm(clip_norm), adam)
+    rule = optax.adam(rate)
+    return rule if clip_norm is None else optax.chain(optax.clip_by_global_norm(clip_norm), rule)
 
 
 def _record(history: History, done: int, infos: StepInfo) -> History:

@@ -4,12 +4,11 @@ from jaxtyping import PRNGKeyArray
 
 from irem._checks import count, known
 from irem._errors import InputError
+from irem.energy import AGGREGATES
 from irem.energy.base import TaskShapes
 from irem.methods._bodies import AbstractCell, AbstractNetwork
 from irem.methods._dense import Dense, DenseCell
 from irem.methods._graph import GraphCell, GraphNet
-
-AGGREGATES = ("sum", "mean")
 
 
 def network_for(

@@ -11,6 +11,7 @@ from irem.report._figures import steps_spent as steps_spent
 from irem.report._page import image as image
 from irem.report._page import png as png
 from irem.report._paper_tables import comparison as comparison
+from irem.report._paper_tables import contradictions as contradictions
 from irem.report._paper_tables import irem_table as irem_table
 from irem.report._paper_tables import result_table as result_table
 from irem.report._reproduction import as_text as as_text
@@ -18,3 +19,4 @@ from irem.report._reproduction import read_results as read_results
 from irem.report._reproduction import reproduction_figures as reproduction_figures
 from irem.report._reproduction import reproduction_markdown as reproduction_markdown
 from irem.report._reproduction import reproduction_page as reproduction_page
+from irem.report._tables import number as number

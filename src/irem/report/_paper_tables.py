@@ -1,11 +1,12 @@
 """The tables of the paper, made from results."""
 
+import itertools
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from irem.report._tables import METHOD_NAMES, Cell, Table, measured, number, printed
+from irem.report._tables import METHOD_NAMES, Cell, Table, measured, number, printed, with_spread
 
 _LEVELS = ("same", "harder")
 
@@ -32,7 +33,7 @@ def table1(cells: Cells, file: str) -> Table:
         row = [Cell(task), Cell(METHOD_NAMES[method])]
         for level in _LEVELS:
             index, cell = levels[level]
-            strong = cell["mean"] == lowest[task, level]
+            strong = error(cell) == lowest[task, level]
             row += [measured(cell, file, index, strong=strong), Cell(printed(cell["paper"]))]
             row += [Cell(number(cell["trivial"])), Cell(number(cell["best"]))]
         row.append(Cell(f"{levels['same'][1]['parameters']:,}"))
@@ -50,14 +51,14 @@ def irem_table(cells: Cells, file: str) -> Table:
         if cell["method"] != "irem":
             continue
         baselines = [c for c in _alike(cells, cell) if c["method"] != "irem"]
-        best = min(baselines, key=lambda c: c["mean"]) if baselines else None
+        best = min(baselines, key=error) if baselines else None
         rows.append(
             (
                 Cell(cell["task"]),
                 Cell(cell["difficulty"]),
-                measured(cell, file, index, strong=best is None or cell["mean"] < best["mean"]),
+                measured(cell, file, index, strong=best is None or error(cell) < error(best)),
                 Cell(printed(cell["paper"])),
-                Cell("" if best is None else f"{number(best['mean'])} ({best['method']})"),
+                Cell("" if best is None else f"{with_spread(best)} ({best['method']})"),
                 Cell(number(cell["trivial"])),
                 Cell(number(cell["best"])),
                 Cell(f"{cell['steps_mean']:.0f}"),
@@ -73,7 +74,7 @@ def comparison(cells: Cells, file: str) -> Table:
     for index, cell in enumerate(cells):
         if cell["paper"] is None:
             continue
-        ratio = cell["mean"] / cell["paper"]
+        ratio = error(cell) / cell["paper"]
         rows.append(
             (
                 Cell(cell["task"]),
@@ -97,6 +98,23 @@ def comparison(cells: Cells, file: str) -> Table:
         "rank here/paper",
     )
     return Table(header, tuple(rows), labels=3)
+
+
+def contradictions(cells: Cells, file: str) -> Table:
+    """Pairs of methods whose order here is not the paper's, with the range over seeds of both."""
+    rows = []
+    for one, other in itertools.permutations(cells, 2):
+        same_place = one["task"] == other["task"] and one["difficulty"] == other["difficulty"]
+        if not same_place or None in (one["paper"], other["paper"]):
+            continue
+        if one["paper"] < other["paper"] and error(one) > error(other):
+            row = [Cell(one["task"]), Cell(one["difficulty"])]
+            for cell in (one, other):
+                row += [Cell(METHOD_NAMES[cell["method"]]), Cell(printed(cell["paper"]))]
+                row.append(Cell(_range(cell), f"{file}: cells[{cells.index(cell)}].mse_by_seed"))
+            rows.append(tuple(row))
+    better, worse = ("better in the paper", "paper", "here"), ("better here", "paper", "here")
+    return Table(("task", "difficulty", *better, *worse), tuple(rows))
 
 
 def ablation(cells: Cells, file: str) -> Table:
@@ -157,7 +175,7 @@ def composition(cells: Cells, file: str) -> Table:
         row = [Cell(METHOD_NAMES[method])]
         for k in shown:
             index, cell = curve[k]
-            strong = cell["mean"] == min(c[k][1]["mean"] for c in by_method.values())
+            strong = error(cell) == min(error(c[k][1]) for c in by_method.values())
             row += [measured(cell, file, index, strong=strong), Cell(printed(cell["paper"]))]
         row.append(measured(curve[last][1], file, curve[last][0]))
         rows.append(tuple(row))
@@ -176,7 +194,7 @@ def protocol(cells: Cells, file: str) -> Table:
         (
             Cell(cell["task"]),
             Cell(cell["difficulty"]),
-            Cell(number(cell["last"]["mean"]), f"{file}: cells[{index}].last"),
+            Cell(with_spread(cell["last"]), f"{file}: cells[{index}].last"),
             measured(cell, file, index),
             Cell(printed(cell["paper"])),
             Cell(number(cell["trivial"])),
@@ -206,7 +224,19 @@ def _alike(cells: Cells, cell: dict[str, Any]) -> Cells:
 
 
 def _lowest(cells: Cells, cell: dict[str, Any]) -> float:
-    return min(c["mean"] for c in _alike(cells, cell))
+    return min(error(c) for c in _alike(cells, cell))
+
+
+def error(cell: dict[str, Any]) -> float:
+    """The mean error; infinite where it was not finite."""
+    return float("inf") if cell["mean"] is None else cell["mean"]
+
+
+def _range(cell: dict[str, Any]) -> str:
+    """Smallest and largest error of a seed."""
+    if None in cell["mse_by_seed"]:
+        return "not finite"
+    return f"{number(min(cell['mse_by_seed']), 4)} to {number(max(cell['mse_by_seed']), 4)}"
 
 
 def _verdict(method: str, ratio: float) -> str:
@@ -220,4 +250,5 @@ def _verdict(method: str, ratio: float) -> str:
 def _rank(cells: Cells, cell: dict[str, Any]) -> str:
     """Place among the methods, here and in the paper; 1 is the smallest error."""
     others = _alike(cells, cell)
-    return "/".join(str(1 + sum(o[k] < cell[k] for o in others)) for k in ("mean", "paper"))
+    here = sum(error(o) < error(cell) for o in others)
+    return f"{here + 1}/{1 + sum(o['paper'] < cell['paper'] for o in others)}"

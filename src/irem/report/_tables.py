@@ -2,11 +2,9 @@
 
 import dataclasses
 import html
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
-
-import numpy as np
 
 METHOD_NAMES = {
     "feedforward": "feedforward",
@@ -78,8 +76,8 @@ class Table:
 
 def number(value: float | None, digits: int = 3) -> str:
     """So many digits that count, without an exponent; nothing where there is no number."""
-    if value is None or not np.isfinite(value):
-        return "" if value is None else "not finite"
+    if value is None:
+        return ""
     if abs(value) >= 1000:
         return f"{value:,.0f}"
     if value == 0:
@@ -92,10 +90,15 @@ def printed(value: float | None) -> str:
     return "" if value is None else f"{value:.4f}"
 
 
-def measured(cell: dict[str, Any], file: str, index: int, *, strong: bool = False) -> Cell:
+def measured(cell: Mapping[str, Any], file: str, index: int, *, strong: bool = False) -> Cell:
     """Mean and standard deviation over seeds, with every seed's number as the source."""
-    text = number(cell["mean"])
-    if cell["std"] is not None:
-        text += f" ± {number(cell['std'], 1)}"
-    seeds = ", ".join(number(v, 4) for v in cell["mse_by_seed"])
-    return Cell(text, f"{file}: cells[{index}]; seeds: {seeds}", strong)
+    seeds = ", ".join(number(v, 4) or "not finite" for v in cell["mse_by_seed"])
+    return Cell(with_spread(cell), f"{file}: cells[{index}]; seeds: {seeds}", strong)
+
+
+def with_spread(cell: Mapping[str, Any]) -> str:
+    """Mean and standard deviation over seeds; an error that is not finite is not hidden."""
+    if cell["mean"] is None:
+        return "not finite"
+    spread = "" if cell["std"] is None else f" ± {number(cell['std'], 1)}"
+    return number(cell["mean"]) + spread
