@@ -3,7 +3,7 @@ import json
 import pytest
 
 from irem.cli import _reproduce
-from irem.experiments import Budget, Scale
+from irem.experiments import Budget, Scale, _composition
 
 TINY = Scale(
     name="quick",
@@ -41,18 +41,20 @@ def test_show_all_as_one_object(irem_cli):
 
 def test_a_stopped_reproduction_goes_on(irem_cli, tmp_path, monkeypatch):
     monkeypatch.setattr(_reproduce, "QUICK", TINY)
+    three = ("feedforward", "recurrent", "iterative-feedforward")
+    monkeypatch.setattr(_composition, "METHODS", three)
     out, reproduce = tmp_path / "r", _reproduce.reproduce
     arguments = ("reproduce", "composition", "--quick", "--out", out, "--json")
 
     def stopped(study, name):
         cell = study.cell
 
-        def until_the_third(experiment, name, make):
-            if name == "programmatic":
+        def until_the_second(experiment, name, make):
+            if name == "recurrent":
                 raise KeyboardInterrupt
             return cell(experiment, name, make)
 
-        monkeypatch.setattr(study, "cell", until_the_third)
+        monkeypatch.setattr(study, "cell", until_the_second)
         return reproduce(study, name)
 
     monkeypatch.setattr(_reproduce, "reproduce", stopped)
@@ -65,8 +67,8 @@ def test_a_stopped_reproduction_goes_on(irem_cli, tmp_path, monkeypatch):
     result = irem_cli(*arguments)
     assert result.code == 0
     made = [line.split(": ")[2].split(",")[0] for line in result.err.splitlines()]
-    assert made == ["programmatic", "iterative-feedforward", "irem"]
-    assert len(json.loads(result.out)) == 5 * 20
+    assert made == ["recurrent", "iterative-feedforward"]
+    assert len(json.loads(result.out)) == 3 * 20
     assert "quick reproduction" in (out / "index.html").read_text()
 
 

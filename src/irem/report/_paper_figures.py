@@ -40,10 +40,10 @@ def paper_figures(
 
 
 def method_curves(by_task: Mapping[str, Any]) -> Figure:
-    """Error against steps: tasks down, difficulties across, a colour for each method."""
-    figure, grid = _grid(len(by_task), 2, 3.9, 2.7)
-    for row, (task, curves) in zip(grid, by_task.items(), strict=True):
-        for axes, level in zip(row, ("same", "harder"), strict=True):
+    """Error against steps: tasks across, difficulties down, a colour for each method."""
+    figure, grid = _grid(2, len(by_task), 3.6, 2.8)
+    for column, (task, curves) in zip(zip(*grid, strict=True), by_task.items(), strict=True):
+        for axes, level in zip(column, ("same", "harder"), strict=True):
             length = max(len(by[level]) for by in curves["mse_by_step"].values())
             for method, by_level in curves["mse_by_step"].items():
                 # A descent that has come to rest stays where it is.
