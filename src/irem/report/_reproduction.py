@@ -28,8 +28,9 @@ _EXPLANATIONS: Mapping[str, str] = {
     "table1": (
         "Elementwise mean squared error on fresh problems, mean and standard deviation over seeds. "
         "Trivial is a predictor that learns nothing, best the exact answer or, for completion, the "
-        "Bayes estimate of the first 200 problems. Graphs have 10 nodes (same) and 15 (harder); all "
-        "methods take the mean of messages. No test problem chose a checkpoint, a step count or a step size."
+        "Bayes estimate of the first 200 problems. Graphs have 10 nodes (same) and 15 (harder); "
+        "all methods take the mean of messages. No test problem chose a checkpoint, a step count "
+        "or a step size."
     ),
     "ablation": (
         "IREM on shortest paths. Speed is relative to the whole method (larger is faster), memory "
