@@ -17,6 +17,7 @@ from irem.cli import (
     _figure,
     _report,
     _reproduce,
+    _sat,
     _solve,
     _tasks,
     _train,
@@ -42,6 +43,7 @@ _COMMANDS = (
     _figure,
     _reproduce,
     _report,
+    _sat,
 )
 for command in _COMMANDS:
     app.command(name=command.NAME, help=command.HELP, epilog=command.EXAMPLE)(command.command)

@@ -7,6 +7,8 @@ from irem.energy._from_function import from_function as from_function
 from irem.energy._gine import AGGREGATES as AGGREGATES
 from irem.energy._gine import GINE as GINE
 from irem.energy._mlp import MLP as MLP
+from irem.energy._sat import SAT as SAT
+from irem.energy._sat import Clauses as Clauses
 from irem.energy.base import AbstractEnergy as AbstractEnergy
 
 ENERGIES: Mapping[str, type[MLP] | type[GINE]] = MappingProxyType({"mlp": MLP, "gine": GINE})

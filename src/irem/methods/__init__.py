@@ -6,6 +6,10 @@ from irem.methods._answers import answers_by_step as answers_by_step
 from irem.methods._bodies import AbstractCell as AbstractCell
 from irem.methods._bodies import AbstractNetwork as AbstractNetwork
 from irem.methods._feedforward import Feedforward as Feedforward
+from irem.methods._formula import Formula as Formula
+from irem.methods._formula import as_literals as as_literals
+from irem.methods._formula import parse_dimacs as parse_dimacs
+from irem.methods._formula import random_formula as random_formula
 from irem.methods._gradients import AbstractGradient as AbstractGradient
 from irem.methods._gradients import FullUnroll as FullUnroll
 from irem.methods._gradients import LastStep as LastStep
@@ -19,5 +23,7 @@ from irem.methods._registry import METHODS as METHODS
 from irem.methods._registry import build_method as build_method
 from irem.methods._registry import build_methods as build_methods
 from irem.methods._registry import describe_method as describe_method
+from irem.methods._satisfy import Satisfaction as Satisfaction
+from irem.methods._satisfy import satisfy as satisfy
 from irem.methods.base import AbstractBaseline as AbstractBaseline
 from irem.methods.base import AbstractMethod as AbstractMethod
