@@ -141,6 +141,26 @@ def mixed_table(results):
     return markdown([*header, "gain on batches", "gain on one batch", "same course"], rows)
 
 
+def sat_tables(results):
+    """Formulas solved, descents, cost of an evaluation, and a network's share."""
+    share = lambda row: f"{100 * row['solved'] / row['formulas']:.0f} %"  # noqa: E731
+    solved = lambda row: [row["formulas"], share(row), row["in_first_round"]]  # noqa: E731
+    sizes = [[r["variables"], *solved(r)] for r in results["sizes"]]
+    ratios = [[r["ratio"], *solved(r), f"{r['descents_mean']:.0f}"] for r in results["ratios"]]
+    costs = [
+        [r["variables"], r["clauses"], number(float(np.median(r["microseconds"])))]
+        for r in results["evaluations"]
+    ]
+    networks = [[r["variables"], r["formulas"], share(r)] for r in results["feedforward"]]
+    walked = ["formulas", "solved", "in the first round"]
+    return {
+        "sizes": markdown(["variables", *walked], sizes),
+        "ratios": markdown(["clause ratio", *walked, "descents"], ratios),
+        "evaluations": markdown(["variables", "clauses", "microseconds"], costs),
+        "feedforward": markdown(["variables", "formulas", "satisfied by the network"], networks),
+    }
+
+
 def read(name):
     """One of the committed results."""
     return json.loads((ROOT / f"results/{name}.json").read_text())
@@ -173,6 +193,7 @@ def pages():
             "protocol": indented(report.result_table(read("protocol")).as_markdown()),
             "pace": pace(settings),
         },
+        "docs/sat.md": sat_tables(read("sat")),
         "docs/inference.md": {
             "search": search_table(inference),
             "rules": rules_table(inference),

@@ -142,9 +142,8 @@ def main():
     result = {**provenance(), **{kind: [] for kind in kinds}}
     work = [("sizes", lambda n=n, k=k: solved(n, 3.5, k)) for n, k in SIZES.items()]
     work += [("ratios", lambda r=r: solved(100, r, 30)) for r in RATIOS]
-    work += [
-        ("evaluations", lambda n=n: evaluation(n)) for n in (20, 50, 100, 200, 500, 1000, 2000)
-    ]
+    work += [("evaluations", lambda n=n: evaluation(n)) for n in COSTS]
+    work += [("feedforward", lambda n=n: feedforward(n)) for n in (5, 10, 15, 20, 30)]
     for kind, measure in work:
         result[kind].append(measure())
         print(json.dumps(result[kind][-1]), flush=True)
