@@ -10,7 +10,7 @@ import pytest
 import irem
 
 ROOT = Path(__file__).parent.parent
-PAGES = ("README.md", "docs/index.md", "docs/extending.md")
+PAGES = ("README.md", "docs/index.md", "docs/extending.md", "docs/sat.md")
 # By their code, as two pages begin with the same example.
 EXAMPLES = {
     code: f"{page}-{number}"
