@@ -32,11 +32,6 @@ def sums_table(results):
     return markdown(["task", "difficulty", "sum of messages", "paper", "trivial", "best"], rows)
 
 
-def indented(text):
-    """A table inside a list."""
-    return "".join(f"    {line}\n" for line in text.splitlines()) + "    "
-
-
 def pace(results):
     """Milliseconds of an iteration of addition, in words."""
     alone, together = (np.median(p["ms_per_iteration_per_model"]) for p in results["pace"])
@@ -189,8 +184,8 @@ def pages():
             **{name: report.result_table(read(name)).as_markdown() for name in tables},
             "comparison": report.comparison(cells, "").as_markdown(),
             "contradictions": report.contradictions(cells, "").as_markdown(),
-            "sums": indented(sums_table(settings)),
-            "protocol": indented(report.result_table(read("protocol")).as_markdown()),
+            "sums": sums_table(settings),
+            "protocol": report.result_table(read("protocol")).as_markdown(),
             "pace": pace(settings),
         },
         "docs/sat.md": sat_tables(read("sat")),

@@ -25,15 +25,15 @@ _PAPER_WALK = {
 _SLOW = ("feedforward", "programmatic", "iterative-feedforward")
 
 
-def table1(study: Study, methods: Sequence[str] = tuple(METHODS)) -> list[dict[str, Any]]:
+def table1(study: Study) -> list[dict[str, Any]]:
     """The cells of Table 1; every method with the mean of messages on graphs."""
-    return _cells(study, "table1", list(study.tasks), methods, None)
+    return _cells(study, "table1", list(study.tasks), tuple(METHODS), None)
 
 
-def sums(study: Study, methods: Sequence[str] = tuple(METHODS)) -> list[dict[str, Any]]:
+def sums(study: Study) -> list[dict[str, Any]]:
     """The cells of Table 1's graphs with the sum of messages, as GINE has it."""
     graphs = [name for name, t in study.tasks.items() if isinstance(t, AbstractGraphTask)]
-    return _cells(study, "sums", graphs, methods, "sum")
+    return _cells(study, "sums", graphs, tuple(METHODS), "sum")
 
 
 def longer(study: Study) -> list[dict[str, Any]]:
