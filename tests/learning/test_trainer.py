@@ -29,7 +29,8 @@ def method(key=None, **settings):
 
 def train(out=None, iterations=300, model=None, **settings):
     model = method() if model is None else model
-    options = {"batch_size": 4, "replay": irem.Replay(50), "key": KEY, **settings}
+    options = {"batch_size": 4, "replay": irem.Replay(50), "key": KEY, "learning_rate": 1e-3}
+    options |= settings
     return irem.train(TASK, model, iterations=iterations, out=out, **options)
 
 
