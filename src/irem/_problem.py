@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Bool, Float, PyTree, Shaped
+from jaxtyping import Array, ArrayLike, Bool, Float, PRNGKeyArray, PyTree, Shaped
 
 
 class Graph(eqx.Module):
@@ -47,6 +48,11 @@ class Problem(eqx.Module):
     x: PyTree[Array]
     y: Float[Array, "*batch_and_answer"]
     mask: Bool[Array, "*batch_and_answer"] | None = None
+
+
+def first_guess(key: PRNGKeyArray, shape: tuple[int, ...]) -> Float[Array, "..."]:
+    """A guess, uniform in (-1, 1) as in both algorithms."""
+    return jax.random.uniform(key, shape, minval=-1.0, maxval=1.0)
 
 
 def square_error(

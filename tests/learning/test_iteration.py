@@ -57,9 +57,11 @@ def test_the_update_is_adam_on_the_mean_square_of_fresh_and_replayed_problems(na
     ]
     key = jax.random.fold_in(state.key, state.iteration)
     key_fresh = jax.random.split(key, 3)[0]
-    fresh_y0 = jax.random.uniform(
-        jax.random.split(key_fresh)[1], (BATCH, *buffer.y.shape[1:]), minval=-1.0, maxval=1.0
-    )
+    shape = buffer.y.shape[1:]
+    fresh_y0 = [
+        jax.random.uniform(key_start, shape, minval=-1.0, maxval=1.0)
+        for key_start in jax.random.split(jax.random.split(key_fresh)[1], BATCH)
+    ]
     starts = [*fresh_y0, *(buffer.y[s] for s in slots)]
 
     def loss(method):

@@ -18,7 +18,6 @@ from irem.descent._solution import Reason as Reason
 from irem.descent._solution import Solution as Solution
 from irem.descent._solution import Trajectory as Trajectory
 from irem.descent._solve import MAX_STEPS as MAX_STEPS
-from irem.descent._solve import first_guess as first_guess
 from irem.descent._solve import solve as solve
 from irem.descent._solve import solve_pages as solve_pages
 from irem.descent._step import AbstractStep as AbstractStep
@@ -28,3 +27,4 @@ from irem.descent._step import Move as Move
 from irem.descent._step import Point as Point
 from irem.descent._step import look as look
 from irem.descent._walk import Walkable as Walkable
+from irem.descent._walk import first_point as first_point

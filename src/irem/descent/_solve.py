@@ -16,10 +16,10 @@ from irem._errors import InputError
 from irem.descent._backtracking import DEFAULT_STEP, STEPS
 from irem.descent._calibration import Calibration
 from irem.descent._halt import AbstractHalt, EnergyUnchanged
-from irem.descent._solution import Solution
+from irem.descent._solution import Solution, Trajectory
 from irem.descent._step import AbstractStep, FixedStep
 from irem.descent._turns import walk_in_turns
-from irem.descent._walk import Route, Walkable, walk, walk_recorded
+from irem.descent._walk import Route, Walkable, first_point, walk, walk_recorded
 
 MAX_STEPS = 500
 """Step budget of a descent where none is given."""
@@ -92,18 +92,17 @@ def solve(
     elif not isinstance(step, AbstractStep):
         step = FixedStep(step)
     x, alone = energy.as_batch(x)
-    guesses = _first_guesses(energy, x, y0, alone, key, starts)
+    points = _first_points(energy, x, y0, alone, key, starts)
     halt = EnergyUnchanged() if halt is None else halt
     route = Route(energy, step, halt, _trained_step(energy), jnp.asarray(max_steps, jnp.int32))
-    if starts > 1:
-        x = jax.tree.map(lambda leaf: jnp.repeat(leaf, starts, axis=0), x)
-        guesses = guesses.reshape(-1, *guesses.shape[2:])
+    x = _repeat(x, starts)
     report = _count_problems(on_batch, starts)
     with jax.default_matmul_precision("float32"):
         if trajectory:
-            solution = _walk_recorded(route, x, guesses, max_steps, batch_size, report)
+            solution = _walk_recorded(route, x, points, max_steps, batch_size, report)
         else:
-            solution = _walk(route, x, guesses, batch_size, report)
+            solution = _walk(route, x, points, batch_size, report)
+    solution = _read(energy, solution)
     if starts > 1:
         solution = _lowest(solution, starts)
     if calibration is not None:
@@ -234,6 +233,14 @@ def _count_problems(on_batch: Callable[[int], None] | None, starts: int) -> Call
     return report
 
 
+def _read(energy: Walkable, solution: Solution) -> Solution:
+    """The answers at the points where descents ended, and at those on the way."""
+    y, path = jax.vmap(energy.read)(solution.y), solution.trajectory
+    if path is not None:
+        path = Trajectory(jax.vmap(jax.vmap(energy.read))(path.ys), path.energies)
+    return Solution(**{**vars(solution), "y": y, "trajectory": path})
+
+
 def _lowest(solution: Solution, starts: int) -> Solution:
     """Of the starts of every problem the one of lowest energy, and how far they lie apart."""
     by_problem = jax.tree.map(lambda leaf: leaf.reshape(-1, starts, *leaf.shape[1:]), solution)
@@ -245,43 +252,56 @@ def _lowest(solution: Solution, starts: int) -> Solution:
     return Solution(**{**vars(lowest), "spread": spread})
 
 
-def _first_guesses(
+def _first_points(
     energy: Walkable,
     x: PyTree,
     y0: Any,
     alone: bool,
     key: PRNGKeyArray | Key[Array, " problems"] | None,
     starts: int,
-) -> Float[Array, "problems ..."]:
-    """A guess for every problem; with several starts, an axis of starts after that of problems."""
+) -> Float[Array, "descents ..."]:
+    """Where every descent begins; those of one problem stand together."""
     size = jax.tree.leaves(x)[0].shape[0]
     shape = energy.answer_shape(jax.tree.map(operator.itemgetter(0), x))
-    several = (starts,) if starts > 1 else ()
+    keys = key
+    if key is not None:
+        keys = jax.random.split(key, size) if key.ndim == 0 else key
+        if keys.shape != (size,):
+            raise InputError(f"`key` has shape {keys.shape}, but there are {size} problems.")
+        if starts > 1:
+            keys = jax.vmap(lambda k: jax.random.split(k, starts))(keys).reshape(-1)
     if y0 is not None:
-        y0 = numeric("y0", y0)[None] if alone else numeric("y0", y0)
-        answer = y0.shape[1 + len(several) :] if shape is None else shape
-        expected = (size, *several, *answer)
-        if y0.shape != expected:
-            raise InputError(
-                f"`y0` has shape {y0.shape[alone:]}, but the answers have shape {expected[alone:]}"
-                + (f", {starts} starts for each problem." if several else ".")
-            )
-        return y0
+        guesses = _given_guesses(y0, alone, size, shape, starts)
+        return jax.vmap(lambda y, k: energy.begin(y, key=k))(guesses, keys)
     if shape is None:
         raise InputError(
             "This energy does not know the shape of its answers: give a first guess `y0`, or build "
             "it with `from_function(f, answer_shape=...)`."
         )
-    if key is None:
+    if keys is None:
         raise InputError(
             "`solve` draws its first guesses: pass `key=jax.random.key(seed)` or `y0`."
         )
-    keys = jax.random.split(key, size) if key.ndim == 0 else key
-    if keys.shape != (size,):
-        raise InputError(f"`key` has shape {keys.shape}, but there are {size} problems.")
-    return jax.vmap(lambda k: first_guess(k, (*several, *shape)))(keys)
+    first = lambda x, key: first_point(energy, x, shape, key=key)  # noqa: E731
+    return jax.vmap(first)(_repeat(x, starts), keys)
 
 
-def first_guess(key: PRNGKeyArray, shape: tuple[int, ...]) -> Float[Array, "..."]:
-    """A guess, uniform in (-1, 1) as in both algorithms."""
-    return jax.random.uniform(key, shape, minval=-1.0, maxval=1.0)
+def _given_guesses(
+    y0: Any, alone: bool, size: int, shape: tuple[int, ...] | None, starts: int
+) -> Float[Array, "descents ..."]:
+    """What a user gave as first guesses, checked."""
+    several = (starts,) if starts > 1 else ()
+    y0 = numeric("y0", y0)[None] if alone else numeric("y0", y0)
+    answer = y0.shape[1 + len(several) :] if shape is None else shape
+    expected = (size, *several, *answer)
+    if y0.shape != expected:
+        raise InputError(
+            f"`y0` has shape {y0.shape[alone:]}, but the answers have shape {expected[alone:]}"
+            + (f", {starts} starts for each problem." if several else ".")
+        )
+    return y0.reshape(-1, *answer)
+
+
+def _repeat(x: PyTree, starts: int) -> PyTree:
+    """Every problem as often as it is walked."""
+    return x if starts == 1 else jax.tree.map(lambda leaf: jnp.repeat(leaf, starts, axis=0), x)

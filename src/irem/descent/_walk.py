@@ -5,7 +5,7 @@ from typing import Any, Protocol, runtime_checkable
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, PyTree
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
 from irem._trees import choose
 from irem.descent._halt import AbstractHalt
@@ -28,6 +28,25 @@ class Walkable(Protocol):
     def as_batch(self, x: Any) -> tuple[PyTree, bool]:
         """A checked batch of problems, and whether it was one problem alone."""
         ...
+
+    def guess(self, x: PyTree, shape: tuple[int, ...], *, key: PRNGKeyArray) -> Array:
+        """A first guess at the answer to one problem."""
+        ...
+
+    def begin(self, y0: Array, *, key: PRNGKeyArray | None) -> Array:
+        """The point of the landscape that a descent from a first guess starts at."""
+        ...
+
+    def read(self, point: Array) -> Array:
+        """The answer at a point of the landscape."""
+        ...
+
+
+def first_point(
+    energy: Walkable, x: PyTree, shape: tuple[int, ...], *, key: PRNGKeyArray
+) -> Float[Array, "..."]:
+    """Where a descent that is not told begins, for answers of this shape."""
+    return energy.begin(energy.guess(x, shape, key=key), key=jax.random.fold_in(key, 1))
 
 
 class Route(eqx.Module):

@@ -5,7 +5,9 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import equinox as eqx
-from jaxtyping import Array, Float, PyTree
+from jaxtyping import Array, Float, PRNGKeyArray, PyTree
+
+from irem._problem import first_guess
 
 
 @runtime_checkable
@@ -42,6 +44,23 @@ class AbstractEnergy(eqx.Module):
         Raises:
             ValueError: `x` is not numeric, not finite or not of the shape of this energy.
         """
+
+    def guess(self, x: PyTree, shape: tuple[int, ...], *, key: PRNGKeyArray) -> Array:
+        """A first guess at the answer, of this shape: uniform in (-1, 1) as in the paper."""
+        del x
+        return first_guess(key, shape)
+
+    def begin(self, y0: Array, *, key: PRNGKeyArray | None) -> Array:
+        """The point of the landscape that a descent starts from, given a first guess.
+
+        A landscape may have more coordinates than an answer, as that of a scratchpad.
+        """
+        del key
+        return y0
+
+    def read(self, point: Array) -> Array:
+        """The answer at a point of the landscape."""
+        return point
 
     def __call__(self, x: PyTree, y: Array) -> Float[Array, ""]:
         """E(x, y) for one problem and one answer."""

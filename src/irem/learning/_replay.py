@@ -13,7 +13,7 @@ from irem._problem import Problem
 
 
 class Candidates(eqx.Module):
-    """Problems, each with an answer that a descent starts from or ended at."""
+    """Problems, each with a point that a descent starts from or ended at."""
 
     problem: Problem
     y: Float[Array, "batch ..."]

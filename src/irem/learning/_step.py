@@ -7,7 +7,6 @@ import optax
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
 from irem._trees import map_arrays
-from irem.descent import first_guess
 from irem.learning._replay import AbstractReplay, Candidates
 from irem.methods import AbstractMethod
 from irem.tasks import AbstractTask
@@ -42,7 +41,7 @@ class Recipe(eqx.Module):
 
 def init(recipe: Recipe, method: AbstractMethod, key: PRNGKeyArray) -> TrainState:
     """The state before the first iteration."""
-    fresh = jax.eval_shape(lambda k: _fresh(recipe, k), key)
+    fresh = jax.eval_shape(lambda k: _fresh(recipe, method, k), key)
     optimiser = recipe.optimiser.init(eqx.filter(method, eqx.is_inexact_array))
     iteration = jnp.zeros((), jnp.int32)
     return TrainState(method, optimiser, recipe.replay.init(fresh), key, iteration)
@@ -55,7 +54,7 @@ def iterate(recipe: Recipe, state: TrainState) -> tuple[TrainState, StepInfo]:
     """
     key = jax.random.fold_in(state.key, state.iteration)
     key_fresh, key_replay, key_loss = jax.random.split(key, 3)
-    starts = recipe.replay.extend(state.replay, _fresh(recipe, key_fresh), key_replay)
+    starts = recipe.replay.extend(state.replay, _fresh(recipe, state.method, key_fresh), key_replay)
     (loss, ends), gradient = eqx.filter_value_and_grad(_batch_loss, has_aux=True)(
         state.method, starts, key_loss
     )
@@ -89,13 +88,16 @@ def run_chunk(recipe: Recipe, states: TrainState, length: int) -> tuple[TrainSta
     return map_arrays(lambda a: a[None], chunk(map_arrays(lambda a: a[0], states)))
 
 
-def _fresh(recipe: Recipe, key: PRNGKeyArray) -> Candidates:
-    """New problems, with starts drawn from U(-1, 1)."""
-    key_problem, key_start = jax.random.split(key)
-    keys = jax.random.split(key_problem, recipe.batch_size)
-    problem = jax.vmap(lambda k: recipe.task.sample(k, recipe.task.training))(keys)
-    y0 = first_guess(key_start, problem.y.shape)
-    return Candidates(problem, y0)
+def _fresh(recipe: Recipe, method: AbstractMethod, key: PRNGKeyArray) -> Candidates:
+    """New problems, each with a start that the method makes."""
+    key_problems, key_starts = jax.random.split(key)
+
+    def one(key_problem: PRNGKeyArray, key_start: PRNGKeyArray) -> Candidates:
+        problem = recipe.task.sample(key_problem, recipe.task.training)
+        return Candidates(problem, method.start(problem.x, problem.y.shape, key=key_start))
+
+    keys = (jax.random.split(k, recipe.batch_size) for k in (key_problems, key_starts))
+    return jax.vmap(one)(*keys)
 
 
 def _batch_loss(
@@ -107,7 +109,7 @@ def _batch_loss(
         starts.problem, starts.y, keys
     )
     mask = starts.problem.mask
-    entries = ends.size if mask is None else mask.sum()
+    entries = starts.problem.y.size if mask is None else mask.sum()
     return squares.sum() / entries, ends
 
 

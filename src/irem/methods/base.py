@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import equinox as eqx
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
-from irem._problem import Problem
+from irem._problem import Problem, first_guess
 from irem.descent import Trajectory
 
 
@@ -20,13 +20,18 @@ class AbstractMethod(eqx.Module):
     def loss(
         self, problem: Problem, y0: Float[Array, "..."], *, key: PRNGKeyArray
     ) -> tuple[Float[Array, ""], Float[Array, "..."]]:
-        """Sum of squared errors over the real entries, and the answer it was taken at.
+        """Sum of squared errors over the real entries, and the point where it was taken.
 
         Arguments:
             problem: The problem.
-            y0: The candidate to start from: noise, or an end point of an earlier iteration.
+            y0: The candidate to start from: what `start` made, or an earlier iteration's end.
             key: For methods that draw random numbers.
         """
+
+    def start(self, x: PyTree, shape: tuple[int, ...], *, key: PRNGKeyArray) -> Float[Array, "..."]:
+        """A candidate that training starts from, for answers of this shape."""
+        del x
+        return first_guess(key, shape)
 
     @abc.abstractmethod
     def predict(self, x: PyTree, num_steps: int, *, key: PRNGKeyArray) -> Trajectory:
