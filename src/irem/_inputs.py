@@ -49,6 +49,17 @@ def graphs(x: Any) -> tuple[Graph, bool]:
     return jax.tree.map(lambda leaf: leaf[None], graph), True
 
 
+def pictures(x: Any) -> tuple[Array, bool]:
+    """`x` as a stack of grey pictures of one size, and whether it was one."""
+    x = numeric("x", x)
+    if x.ndim not in (2, 3) or x.size == 0:
+        raise InputError(
+            f"`x` has shape {x.shape}; expected one grey picture of shape (height, width), or a "
+            "stack of them of shape (n, height, width)."
+        )
+    return (x[None], True) if x.ndim == 2 else (x, False)
+
+
 def _square(edges: Array) -> Array:
     """A table of flat graphs as a stack of matrices; anything else as it is."""
     if edges.ndim != 2 or edges.shape[0] == edges.shape[1]:

@@ -80,10 +80,11 @@ class GINE(AbstractEnergy):
         key: PRNGKeyArray,
     ) -> GINE:
         """An energy for the graphs of `task`."""
-        if task.shapes != ((None, None), (None, None)):
+        if task.kind != "graphs":
+            other = "Conv" if task.kind == "images" else "MLP"
             raise InputError(
-                f"The GINE energy needs graphs, and '{task.name}' has problems of shape "
-                f"{task.shapes[0]}; use the MLP energy for it."
+                f"The GINE energy needs graphs, and '{task.name}' has {task.kind}; use the {other} "
+                "energy for it."
             )
         return cls(width=width, depth=depth, aggregate=aggregate, key=key)
 

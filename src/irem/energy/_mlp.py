@@ -63,12 +63,13 @@ class MLP(AbstractEnergy):
         cls, task: TaskShapes, *, width: int = 512, depth: int = 3, key: PRNGKeyArray
     ) -> MLP:
         """An energy with the shapes of `task`."""
-        x_shape, y_shape = task.shapes
-        if None in x_shape or None in y_shape:
+        if task.kind != "vectors":
+            other = "GINE" if task.kind == "graphs" else "Conv"
             raise InputError(
-                f"The MLP energy needs problems of a fixed size, and '{task.name}' has graphs of "
-                "any size; use the GINE energy for it."
+                f"The MLP energy needs problems of a fixed size, and '{task.name}' has "
+                f"{task.kind} of any size; use the {other} energy for it."
             )
+        x_shape, y_shape = task.shapes
         return cls(x_shape, y_shape, width=width, depth=depth, key=key)  # pyright: ignore[reportArgumentType]
 
     def settings(self) -> dict[str, Any]:

@@ -15,6 +15,7 @@ class TaskShapes(Protocol):
     """As much of a task as an energy needs to be built for it."""
 
     name: ClassVar[str]
+    kind: ClassVar[str]
 
     @property
     def shapes(self) -> tuple[tuple[int | None, ...], tuple[int | None, ...]]:

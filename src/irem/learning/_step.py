@@ -33,7 +33,7 @@ class StepInfo(eqx.Module):
 class Recipe(eqx.Module):
     """What stays the same from iteration to iteration."""
 
-    task: AbstractTask = eqx.field(static=True)
+    task: AbstractTask
     optimiser: optax.GradientTransformation = eqx.field(static=True)
     replay: AbstractReplay
     batch_size: int = eqx.field(static=True)

@@ -30,12 +30,15 @@ class Feedforward(AbstractBaseline):
         task: TaskShapes,
         *,
         width: int | None = None,
-        depth: int = 3,
+        depth: int | None = None,
         aggregate: str | None = None,
+        network: str | None = None,
+        bias: bool | None = None,
         key: PRNGKeyArray,
     ) -> Feedforward:
         """A feedforward network for the problems of `task`."""
-        return cls(network_for(task, width=width, depth=depth, aggregate=aggregate, key=key))
+        sizes = {"width": width, "depth": depth, "aggregate": aggregate}
+        return cls(network_for(task, **sizes, network=network, bias=bias, key=key))
 
     def settings(self) -> dict[str, Any]:
         """Those of the network."""

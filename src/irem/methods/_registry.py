@@ -10,7 +10,7 @@ import jax
 from jaxtyping import Array, PRNGKeyArray
 
 from irem._checks import known
-from irem.energy import ENERGIES, GINE, MLP, AbstractEnergy
+from irem.energy import ENERGIES, AbstractEnergy
 from irem.energy.base import TaskShapes
 from irem.methods._feedforward import Feedforward
 from irem.methods._gradients import AbstractGradient, FullUnroll, LastStep
@@ -94,7 +94,7 @@ def _check_settings(build: Callable[..., Any], settings: Mapping[str, Any], what
 
 
 def _describe_energy(energy: AbstractEnergy) -> dict[str, Any]:
-    settings = energy.settings() if isinstance(energy, MLP | GINE) else {}
+    settings = energy.settings() if isinstance(energy, tuple(ENERGIES.values())) else {}
     return {"name": _name_of(ENERGIES, energy), **settings}
 
 

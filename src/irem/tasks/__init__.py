@@ -8,6 +8,7 @@ from typing import Any
 from irem._checks import known
 from irem.tasks._addition import Addition as Addition
 from irem.tasks._connected_components import ConnectedComponents as ConnectedComponents
+from irem.tasks._denoise import Denoise as Denoise
 from irem.tasks._edge_copy import EdgeCopy as EdgeCopy
 from irem.tasks._graphs import AbstractGraphTask as AbstractGraphTask
 from irem.tasks._matrix_completion import MatrixCompletion as MatrixCompletion
@@ -29,7 +30,10 @@ TASKS: Mapping[str, type[AbstractTask]] = MappingProxyType(
         )
     }
 )
-"""Every task by its name, in the order of the paper's table."""
+"""The tasks of the paper's first table by name, in its order."""
+
+ALL_TASKS: Mapping[str, type[AbstractTask]] = MappingProxyType({**TASKS, Denoise.name: Denoise})
+"""Every task that can be named on the command line."""
 
 
 def get(name: str, **settings: Any) -> AbstractTask:
@@ -39,8 +43,8 @@ def get(name: str, **settings: Any) -> AbstractTask:
         >>> get("shortest-path", variant="paper").variant
         'paper'
     """
-    known("task", name, TASKS)
-    accepted = [field.name for field in dataclasses.fields(TASKS[name])]
+    known("task", name, ALL_TASKS)
+    accepted = [field.name for field in dataclasses.fields(ALL_TASKS[name])]
     for setting in settings:
         known(f"setting of the task '{name}'", setting, accepted)
-    return TASKS[name](**settings)
+    return ALL_TASKS[name](**settings)

@@ -25,6 +25,7 @@ class AbstractGraphTask(AbstractTask):
     nodes, drawn for each graph, padded to 10).
     """
 
+    kind: ClassVar[str] = "graphs"
     difficulties: ClassVar[tuple[str, ...]] = ("same", "harder", "train")
     training: ClassVar[str] = "train"
 

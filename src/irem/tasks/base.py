@@ -2,11 +2,11 @@
 
 import abc
 import dataclasses
-import functools
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar
 
+import equinox as eqx
 import jax
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
@@ -30,6 +30,8 @@ class AbstractTask(abc.ABC):
 
     name: ClassVar[str]
     """The name on the command line."""
+    kind: ClassVar[str] = "vectors"
+    """What problems are: `"vectors"` of a fixed size, `"graphs"` or `"images"` of any size."""
     summary: ClassVar[str]
     """One line that says what is asked."""
     difficulties: ClassVar[tuple[str, ...]] = ("same", "harder")
@@ -94,6 +96,6 @@ class AbstractTask(abc.ABC):
         return dataclasses.asdict(self)
 
 
-@functools.partial(jax.jit, static_argnums=(0, 2, 3))
+@eqx.filter_jit
 def _batch(task: AbstractTask, key: PRNGKeyArray, n: int, difficulty: Difficulty) -> Problem:
     return jax.vmap(lambda k: task.sample(k, difficulty))(jax.random.split(key, n))
