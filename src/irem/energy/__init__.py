@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from irem.energy._conv import Conv as Conv
-from irem.energy._conv import on_multiples as on_multiples
 from irem.energy._from_function import from_function as from_function
 from irem.energy._gine import AGGREGATES as AGGREGATES
 from irem.energy._gine import GINE as GINE
@@ -12,7 +11,7 @@ from irem.energy._mlp import MLP as MLP
 from irem.energy._sat import SAT as SAT
 from irem.energy._sat import Clauses as Clauses
 from irem.energy._unet import Convolution as Convolution
-from irem.energy._unet import UNet as UNet
+from irem.energy._unet import NoiseNet as NoiseNet
 from irem.energy.base import AbstractEnergy as AbstractEnergy
 
 ENERGIES: Mapping[str, type[MLP] | type[GINE] | type[Conv]] = MappingProxyType(

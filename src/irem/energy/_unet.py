@@ -76,16 +76,13 @@ class _Block(eqx.Module):
 
 
 class UNet(eqx.Module):
-    """From planes of a picture to one plane, at a half, a quarter and an eighth of its size.
+    """Features of a picture, gathered at a half, a quarter and an eighth of its size.
 
     Every 2 x 2 square of pixels becomes one entry of four numbers first, so that most of the work
-    is done on a quarter of the pixels. Without biases the network is homogeneous: a picture that is
-    twice as bright gives an output that is twice as large, which is what carries over to noise
-    levels that were not seen in training (Mohan et al. 2020).
+    is done on a quarter of the pixels.
 
     Arguments:
-        num_in: Number of planes that come in.
-        width: Channels at half the size of the picture; 1.5 and 2 times as many further down.
+        width: Features; 1.5 and 2 times as many channels at the smaller scales.
         depth: Pairs of convolutions at each scale, on the way down and on the way up.
         bias: Whether convolutions add a bias.
         key: Where the initial weights come from.
@@ -96,24 +93,13 @@ class UNet(eqx.Module):
     shrink: tuple[Convolution, ...]
     grow: tuple[Convolution, ...]
     up: tuple[tuple[_Block, ...], ...]
-    leave: Convolution
 
-    def __init__(
-        self,
-        num_in: int,
-        *,
-        width: int = 64,
-        depth: int = 1,
-        bias: bool = False,
-        key: PRNGKeyArray,
-    ) -> None:
-        count("width", width)
-        count("depth", depth)
+    def __init__(self, *, width: int, depth: int, bias: bool, key: PRNGKeyArray) -> None:
         widths = (width, 3 * width // 2, 2 * width)
-        keys = iter(jax.random.split(key, 2 * len(widths) * (depth + 1)))
-        stack = lambda w: tuple(_Block(w, bias=bias, key=next(keys)) for _ in range(depth))  # noqa: E731
         pairs = list(itertools.pairwise(widths))
-        self.enter = Convolution(4 * num_in, widths[0], bias=bias, key=next(keys))
+        keys = iter(jax.random.split(key, 2 * depth * len(widths) + 2 * len(pairs) + 1))
+        stack = lambda w: tuple(_Block(w, bias=bias, key=next(keys)) for _ in range(depth))  # noqa: E731
+        self.enter = Convolution(4, width, bias=bias, key=next(keys))
         self.down = tuple(stack(w) for w in widths)
         self.up = tuple(stack(w) for w in widths)
         self.shrink = tuple(
@@ -123,24 +109,10 @@ class UNet(eqx.Module):
         self.grow = tuple(
             Convolution(b, 4 * a, size=1, bias=bias, gain=0.7, key=next(keys)) for a, b in pairs
         )
-        self.leave = Convolution(widths[0], 4, bias=bias, gain=0.1, key=next(keys))
 
-    def settings(self) -> dict[str, Any]:
-        """What is needed to build a network of this size again."""
-        return {
-            "width": self.enter.weight.shape[-1],
-            "depth": len(self.down[0]),
-            "bias": self.enter.bias is not None,
-        }
-
-    @property
-    def multiple(self) -> int:
-        """Height and width of a picture must be multiples of this."""
-        return 2 ** len(self.down)
-
-    def __call__(self, planes: Float[Array, "h w num_in"]) -> Float[Array, "h w"]:
-        """One plane from several of the same size."""
-        features = self.enter(_fold(planes))
+    def __call__(self, plane: Float[Array, "h w"]) -> Float[Array, "..."]:
+        """Features at half the height and width, which are multiples of 8."""
+        features = self.enter(_fold(plane))
         beside = []
         for blocks, shrink in zip(self.down, (*self.shrink, None), strict=True):
             features = _through(blocks, features)
@@ -151,7 +123,72 @@ class UNet(eqx.Module):
             features = _through(blocks, features)
             if grow is not None:
                 features = beside.pop() + _unfold(grow(features))
-        return _unfold(self.leave(features))[..., 0]
+        return features
+
+
+class NoiseNet(eqx.Module):
+    """What is noise in a picture, judged with a candidate for the clean one at hand.
+
+    A `UNet` looks at the picture, once; a few convolutions look at its features and the candidate.
+    Without biases the network is homogeneous: for pictures of twice the contrast it answers twice
+    the noise, which carries over to noise levels that training has not seen (Mohan et al. 2020).
+
+    Arguments:
+        width: Features at half the size of the picture; up to twice as many further down.
+        depth: Pairs of convolutions at each scale, on the way down and on the way up.
+        head: Pairs of convolutions that see the candidate.
+        bias: Whether convolutions add a bias.
+        key: Where the initial weights come from.
+    """
+
+    tower: UNet
+    join: Convolution
+    head: tuple[_Block, ...]
+    leave: Convolution
+
+    def __init__(
+        self,
+        *,
+        width: int = 48,
+        depth: int = 3,
+        head: int = 2,
+        bias: bool = False,
+        key: PRNGKeyArray,
+    ) -> None:
+        for name, value in (("width", width), ("depth", depth), ("head", head)):
+            count(name, value)
+        key_tower, key_join, key_leave, *keys = jax.random.split(key, 3 + head)
+        self.tower = UNet(width=width, depth=depth, bias=bias, key=key_tower)
+        self.join = Convolution(width + 4, width, bias=bias, key=key_join)
+        self.head = tuple(_Block(width, bias=bias, key=k) for k in keys)
+        self.leave = Convolution(width, 4, bias=bias, gain=0.1, key=key_leave)
+
+    def settings(self) -> dict[str, Any]:
+        """What is needed to build a network of this size again."""
+        return {
+            "width": self.leave.weight.shape[-2],
+            "depth": len(self.tower.down[0]),
+            "head": len(self.head),
+            "bias": self.join.bias is not None,
+        }
+
+    def look(self, x: Float[Array, "h w"]) -> Callable[[Float[Array, "h w"]], Float[Array, "h w"]]:
+        """Look at the picture; return the map from a candidate to the noise."""
+        mean, (height, width) = x.mean(), x.shape
+        seen = self.tower(_mirrored(x - mean))
+
+        def noise(y: Float[Array, "h w"]) -> Float[Array, "h w"]:
+            features = self.join(jnp.concatenate([seen, _fold(_mirrored(y - mean))], axis=-1))
+            features = _through(self.head, features)
+            return _unfold(self.leave(features))[:height, :width, 0]
+
+        return noise
+
+
+def _mirrored(plane: Float[Array, "h w"]) -> Float[Array, "..."]:
+    """A plane whose sides are multiples of 8, filled up with its own mirror image."""
+    height, width = plane.shape
+    return jnp.pad(plane, ((0, -height % 8), (0, -width % 8)), mode="symmetric")
 
 
 def _through(blocks: Sequence[Callable[[Array], Array]], features: Array) -> Array:
@@ -160,15 +197,15 @@ def _through(blocks: Sequence[Callable[[Array], Array]], features: Array) -> Arr
     return features
 
 
-def _fold(planes: Float[Array, "h w c"]) -> Float[Array, "..."]:
-    """Every 2 x 2 square as one entry with four times the channels."""
-    height, width, channels = planes.shape
-    squares = planes.reshape(height // 2, 2, width // 2, 2, channels)
-    return squares.transpose(0, 2, 1, 3, 4).reshape(height // 2, width // 2, 4 * channels)
+def _fold(plane: Float[Array, "h w"]) -> Float[Array, "..."]:
+    """Every 2 x 2 square as one entry of four numbers."""
+    height, width = plane.shape
+    squares = plane.reshape(height // 2, 2, width // 2, 2)
+    return squares.transpose(0, 2, 1, 3).reshape(height // 2, width // 2, 4)
 
 
 def _unfold(features: Float[Array, "h w c"]) -> Float[Array, "..."]:
-    """The inverse of `_fold`."""
+    """Every entry as a 2 x 2 square of entries with a quarter of the channels."""
     height, width, channels = features.shape
     squares = features.reshape(height, width, 2, 2, channels // 4)
     return squares.transpose(0, 2, 1, 3, 4).reshape(2 * height, 2 * width, channels // 4)

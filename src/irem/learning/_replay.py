@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
-from irem._checks import count
+from irem._checks import count, positive
 from irem._errors import InputError
 from irem._problem import Problem
 
@@ -51,13 +51,18 @@ class Replay(AbstractReplay):
 
     Arguments:
         capacity: Most candidates kept; the authors' program keeps 10,000.
+        clip: Largest size of an entry of a candidate; larger ones are kept as that. A descent that
+            ran away is then taken up again near where answers are, not further and further out.
     """
 
     capacity: int = eqx.field(static=True, default=10_000)
+    clip: float | None = eqx.field(static=True, default=None)
 
     def __check_init__(self) -> None:
         """Refuse a buffer that holds nothing."""
         count("capacity", self.capacity)
+        if self.clip is not None:
+            positive("clip", self.clip)
 
     def init(self, fresh: PyTree) -> Buffer:
         """An empty buffer."""
@@ -85,6 +90,8 @@ class Replay(AbstractReplay):
     def push(self, state: Buffer, ended: Candidates) -> Buffer:
         """Write over the oldest candidates."""
         count = ended.y.shape[0]
+        if self.clip is not None:
+            ended = Candidates(ended.problem, jnp.clip(ended.y, -self.clip, self.clip))
         slots = (state.next_slot + jnp.arange(count)) % self.capacity
         items = jax.tree.map(lambda kept, new: kept.at[slots].set(new), state.items, ended)
         size = jnp.minimum(state.size + count, self.capacity)

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from irem._checks import count
 from irem._inputs import pictures
-from irem.energy import Convolution, UNet, on_multiples
+from irem.energy import Convolution, NoiseNet
 from irem.methods._bodies import AbstractNetwork
 
 
@@ -32,30 +32,34 @@ class _AbstractDenoiser(AbstractNetwork):
 
 
 class UNetDenoiser(_AbstractDenoiser):
-    """The network of the convolutional energy in one pass, without a candidate beside the picture.
+    """One pass of the network of the convolutional energy, with the noisy picture as the candidate.
+
+    It has as many parameters as the energy, and is what the first step of a descent would be if
+    the energy took no notice of candidates.
 
     Arguments:
-        width: Channels at half the size of the picture; 1.5 and 2 times as many further down.
+        width: Features at half the size of the picture; up to twice as many further down.
         depth: Pairs of convolutions at each scale, on the way down and on the way up.
         bias: Whether convolutions add a bias.
         key: Where the initial weights come from.
     """
 
-    network: UNet
+    network: NoiseNet
 
     def __init__(
-        self, *, width: int = 64, depth: int = 1, bias: bool = False, key: PRNGKeyArray
+        self, *, width: int = 48, depth: int = 3, bias: bool = False, key: PRNGKeyArray
     ) -> None:
-        self.network = UNet(1, width=width, depth=depth, bias=bias, key=key)
+        self.network = NoiseNet(width=width, depth=depth, bias=bias, key=key)
 
     def settings(self) -> dict[str, Any]:
         """What is needed to build a network of this size again."""
-        return {"network": "unet", **self.network.settings()}
+        settings = self.network.settings()
+        return {"network": "unet", **{name: settings[name] for name in ("width", "depth", "bias")}}
 
     def __call__(self, x: Float[Array, "h w"], *beside: Array) -> tuple[Array, Array]:
         """The clean picture, and no features."""
         assert not beside
-        return x - on_multiples(self.network, (x - x.mean())[..., None]), jnp.zeros(0, x.dtype)
+        return x - self.network.look(x)(x), jnp.zeros(0, x.dtype)
 
 
 class DnCNN(_AbstractDenoiser):
