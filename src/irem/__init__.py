@@ -33,6 +33,7 @@ from irem.learning import Run as Run
 from irem.learning import load as load
 from irem.learning import train as train
 from irem.methods import IREM as IREM
+from irem.methods import Denoised as Denoised
 from irem.methods import Feedforward as Feedforward
 from irem.methods import Formula as Formula
 from irem.methods import FullUnroll as FullUnroll
@@ -41,5 +42,6 @@ from irem.methods import LastStep as LastStep
 from irem.methods import PonderNet as PonderNet
 from irem.methods import Recurrent as Recurrent
 from irem.methods import Satisfaction as Satisfaction
+from irem.methods import denoise as denoise
 from irem.methods import parse_dimacs as parse_dimacs
 from irem.methods import satisfy as satisfy

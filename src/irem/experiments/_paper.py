@@ -92,6 +92,14 @@ PAPER_COMPOSITIONS: Mapping[str, Mapping[int, float]] = MappingProxyType(
 )
 """Table 4: errors by method and number of nested additions."""
 
+PAPER_DENOISING: Mapping[str, Mapping[int, float]] = MappingProxyType(
+    {
+        "dncnn-bias": {45: 26.56, 55: 25.71, 65: 22.19, 75: 17.90},
+        "irem": {45: 26.52, 55: 25.85, 65: 23.87, 75: 23.43},
+    }
+)
+"""The table of Appendix A: quality in dB by method and strength of noise."""
+
 PAPER_COMPOSITION: Mapping[int, float] = PAPER_COMPOSITIONS["irem"]
 """IREM's row of Table 4."""
 

@@ -12,6 +12,7 @@ from irem._files import write_whole
 from irem._json import dump
 from irem.experiments._ablation import ablation
 from irem.experiments._composition import composition
+from irem.experiments._denoising import denoising
 from irem.experiments._paper_figures import figures
 from irem.experiments._protocol import protocol
 from irem.experiments._step_size import step_size
@@ -24,6 +25,7 @@ EXPERIMENTS: Mapping[str, Callable[[Study], Any]] = MappingProxyType(
         "ablation": ablation,
         "step-size": step_size,
         "composition": composition,
+        "denoising": denoising,
         "figures": figures,
         "sums": sums,
         "longer": longer,

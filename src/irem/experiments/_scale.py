@@ -1,9 +1,10 @@
 """How much a reproduction costs: the paper's settings, or as much as two cores do in minutes."""
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
-from irem.tasks import AbstractGraphTask, AbstractTask
+from irem.tasks import AbstractTask
 
 
 @dataclasses.dataclass(frozen=True)
@@ -14,6 +15,7 @@ class Budget:
     batch_size: int
     learning_rate: float = 1e-4
     decay: str = "constant"
+    clip_norm: float | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,6 +28,12 @@ class Scale:
         problems: Fresh problems of every evaluation.
         vectors: Training on tasks of a fixed size.
         graphs: Training on graphs.
+        images: Training on patches of pictures, one model each; IREM replays half of a batch.
+        unet: Size of the network of pictures.
+        dncnn: Size of the other one.
+        patches_replayed: Capacity of the replay buffer for patches.
+        test_pictures: How many pictures are scored; all by default.
+        test_side: Most pixels of their height and width; all by default.
         pace_iterations: Iterations of a timed chunk.
     """
 
@@ -34,11 +42,17 @@ class Scale:
     problems: int
     vectors: Budget
     graphs: Budget
+    images: Budget
     pace_iterations: int
+    unet: Mapping[str, int]
+    dncnn: Mapping[str, int]
+    patches_replayed: int
+    test_pictures: int | None = None
+    test_side: int | None = None
 
     def budget(self, task: AbstractTask) -> Budget:
         """What training on `task` is given."""
-        return self.graphs if isinstance(task, AbstractGraphTask) else self.vectors
+        return {"graphs": self.graphs, "images": self.images}.get(task.kind, self.vectors)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -51,6 +65,10 @@ FULL = Scale(
     problems=1000,
     vectors=Budget(iterations=10_000, batch_size=128),
     graphs=Budget(iterations=10_000, batch_size=64),
+    images=Budget(20_000, 64, learning_rate=7e-4, decay="cosine", clip_norm=0.05),
+    unet={"width": 48, "depth": 3},
+    dncnn={"width": 64, "depth": 20},
+    patches_replayed=4096,
     pace_iterations=1000,
 )
 """The paper's settings (Appendix C), with five seeds."""
@@ -61,6 +79,12 @@ QUICK = Scale(
     problems=100,
     vectors=Budget(iterations=600, batch_size=32, learning_rate=1e-3, decay="cosine"),
     graphs=Budget(iterations=400, batch_size=16, learning_rate=1e-3, decay="cosine"),
+    images=Budget(300, 8, learning_rate=2e-3, decay="cosine", clip_norm=0.05),
+    unet={"width": 16, "depth": 1},
+    dncnn={"width": 16, "depth": 6},
+    patches_replayed=256,
+    test_pictures=2,
+    test_side=128,
     pace_iterations=10,
 )
 """Minutes on two cores: less training at a higher rate, fewer seeds and problems."""

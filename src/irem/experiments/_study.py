@@ -24,7 +24,7 @@ from irem.experiments._provenance import provenance
 from irem.experiments._scale import Scale
 from irem.learning import AbstractReplay, Run, finish, is_finished, load, train
 from irem.methods import build_methods
-from irem.tasks import AbstractGraphTask, AbstractTask
+from irem.tasks import AbstractGraphTask, AbstractTask, Denoise
 
 _SETTINGS = "study.json"
 
@@ -39,6 +39,8 @@ class Study:
         folder: Where everything is kept.
         scale: What training and evaluation are given.
         tasks: Tasks by name, in place of those of the paper.
+        images: A folder of pictures to train denoising on; by default scikit-image's photographs.
+        test_images: A folder of pictures to score it on; by default those that training leaves out.
         commit: The commit of this program, where git cannot tell it.
         say: What is told about progress, a line at a time.
         progress: Whether training draws a progress bar on standard error.
@@ -50,12 +52,15 @@ class Study:
         scale: Scale,
         *,
         tasks: Mapping[str, AbstractTask] | None = None,
+        images: Path | None = None,
+        test_images: Path | None = None,
         commit: str | None = None,
         say: Callable[[str], None] = lambda _: None,
         progress: bool = False,
     ) -> None:
         self.folder, self.scale, self.say, self.progress = folder, scale, say, progress
         self.tasks = tasks or {name: all_tasks.get(name) for name in all_tasks.TASKS}
+        self.pictures, self.test_images = _pictures(images), test_images
         self.provenance = provenance(commit)
         self.test_set = functools.cache(self._test_set)
         self._open()
@@ -81,6 +86,8 @@ class Study:
         *,
         replay: AbstractReplay | None = None,
         times: int = 1,
+        batch_size: int | None = None,
+        seeds: int | None = None,
     ) -> tuple[Run, float | None]:
         """The models of all seeds, and the seconds of their training if it was done in one go now.
 
@@ -90,20 +97,23 @@ class Study:
             label: Name of the run's folder.
             replay: As in `train`.
             times: How many times the iterations of the scale.
+            batch_size: In place of that of the scale.
+            seeds: In place of those of the scale.
         """
         path = self.folder / "models" / label
         if is_finished(path):
             return load(path, task=task), None
-        keys = training_keys(0, self.scale.seeds)
+        keys = training_keys(0, seeds or self.scale.seeds)
         budget = self.scale.budget(task)
         begun, start = path.exists(), time.monotonic()
         trained = train(
             task,
             build_methods(task, method, keys=keys),
             iterations=times * budget.iterations,
-            batch_size=budget.batch_size,
+            batch_size=batch_size or budget.batch_size,
             learning_rate=budget.learning_rate,
             decay=budget.decay,
+            clip_norm=budget.clip_norm,
             replay=replay,
             key=keys,
             out=path,
@@ -141,6 +151,8 @@ class Study:
         settings = {
             "scale": self.scale.as_dict(),
             "tasks": {name: task.settings() for name, task in self.tasks.items()},
+            "images": self.pictures.images,
+            "test_images": None if self.test_images is None else str(self.test_images),
         }
         settings = json.loads(json.dumps(settings))
         path = self.folder / _SETTINGS
@@ -160,6 +172,17 @@ class Study:
             )
         self.folder.mkdir(parents=True, exist_ok=True)
         write_whole(path, (json.dumps(settings, indent=1) + "\n").encode())
+
+
+# So many pictures of a folder, and of the few photographs, no training sees.
+_HELD_OUT, _HELD_OUT_PHOTOGRAPHS = 16, 2
+
+
+def _pictures(images: Path | None) -> Denoise:
+    """Where patches for training come from."""
+    if images is None:
+        return Denoise(hold_out=_HELD_OUT_PHOTOGRAPHS)
+    return Denoise(images=str(images), hold_out=_HELD_OUT)
 
 
 def method_settings(task: AbstractTask, name: str, aggregate: str | None = None) -> dict[str, Any]:

@@ -5,6 +5,8 @@ from irem.methods._answers import answer as answer
 from irem.methods._answers import answers_by_step as answers_by_step
 from irem.methods._bodies import AbstractCell as AbstractCell
 from irem.methods._bodies import AbstractNetwork as AbstractNetwork
+from irem.methods._denoise import Denoised as Denoised
+from irem.methods._denoise import denoise as denoise
 from irem.methods._feedforward import Feedforward as Feedforward
 from irem.methods._formula import Formula as Formula
 from irem.methods._formula import as_literals as as_literals

@@ -8,6 +8,7 @@ from typing import Any
 from irem._checks import known
 from irem.tasks._addition import Addition as Addition
 from irem.tasks._connected_components import ConnectedComponents as ConnectedComponents
+from irem.tasks._denoise import LARGEST_SIGMA as LARGEST_SIGMA
 from irem.tasks._denoise import Denoise as Denoise
 from irem.tasks._edge_copy import EdgeCopy as EdgeCopy
 from irem.tasks._graphs import AbstractGraphTask as AbstractGraphTask

@@ -89,6 +89,7 @@ class Denoise(AbstractTask):
         images: A folder of pictures; by default the photographs that come with scikit-image.
         size: Height and width of a patch.
         scales: Sizes at which every picture is cut up.
+        hold_out: How many pictures, the last ones by name, are left out.
     """
 
     name: ClassVar[str] = "denoise"
@@ -99,25 +100,40 @@ class Denoise(AbstractTask):
     images: str | None = None
     size: int = 64
     scales: tuple[float, ...] = _SCALES
+    hold_out: int = 0
 
     def __post_init__(self) -> None:
         """Refuse settings that make no problem."""
         super().__post_init__()
         count("size", self.size)
+        if self.hold_out < 0:
+            raise InputError(f"`hold_out` must be 0 or more, got {self.hold_out}.")
         object.__setattr__(self, "scales", tuple(self.scales))
 
     @functools.cached_property
     def album(self) -> Album:
         """All patches; the pictures are read when they are first needed."""
-        pictures = photographs() if self.images is None else read_folder(Path(self.images))
+        pictures = self._pictures()
+        pictures = pictures[: len(pictures) - self.hold_out]
+        if not pictures:
+            raise InputError(f"All pictures are held out ({self.hold_out}); hold out fewer.")
         smallest = min(min(p.shape) for p in pictures)
         if smallest < self.size:
+            folder = "scikit-image" if self.images is None else self.images
             raise InputError(
-                f"A picture of '{self.images}' is only {smallest} pixels high or wide, less than a "
+                f"A picture of '{folder}' is only {smallest} pixels high or wide, less than a "
                 f"patch of {self.size}; take it out, or ask for smaller patches."
             )
         scaled = [p if s == 1 else resized(p, s) for p in pictures for s in self.scales]
         return Album.of([p for p in scaled if min(p.shape) >= self.size], self.size)
+
+    def held_out(self) -> list[np.ndarray]:
+        """The pictures that are left out."""
+        pictures = self._pictures()
+        return pictures[len(pictures) - self.hold_out :]
+
+    def _pictures(self) -> list[np.ndarray]:
+        return photographs() if self.images is None else read_folder(Path(self.images))
 
     @property
     def shapes(self) -> tuple[tuple[int | None, ...], tuple[int | None, ...]]:
