@@ -9,7 +9,9 @@ from irem.energy._gine import GINE as GINE
 from irem.energy._mlp import MLP as MLP
 from irem.energy._sat import SAT as SAT
 from irem.energy._sat import Clauses as Clauses
+from irem.energy._scratchpad import Scratchpad as Scratchpad
 from irem.energy.base import AbstractEnergy as AbstractEnergy
+from irem.energy.base import AbstractJointEnergy as AbstractJointEnergy
 
 ENERGIES: Mapping[str, type[MLP] | type[GINE]] = MappingProxyType({"mlp": MLP, "gine": GINE})
 """Every energy that can be named on the command line."""
