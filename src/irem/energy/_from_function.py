@@ -61,4 +61,4 @@ def from_function(
         4.0
     """
     count_or_none("scratch", scratch)
-    return _Function(function, answer_shape, scratch)
+    return _Function(function=function, y_shape=answer_shape, scratch=scratch)

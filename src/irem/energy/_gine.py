@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -46,8 +46,6 @@ class GINE(AbstractJointEnergy):
         key: Where the initial weights come from.
     """
 
-    y_shape: ClassVar[tuple[int, ...] | None] = None
-
     edge_x: eqx.nn.Linear
     edge_y: eqx.nn.Linear
     edge_maps: tuple[eqx.nn.Linear, ...]
@@ -56,6 +54,8 @@ class GINE(AbstractJointEnergy):
     readout: eqx.nn.Linear
     node_z: eqx.nn.Linear | None
     aggregate: str = eqx.field(static=True)
+    scratch: int = eqx.field(static=True)
+    y_shape: tuple[int, ...] | None = eqx.field(static=True)
 
     def __init__(
         self,
@@ -80,11 +80,12 @@ class GINE(AbstractJointEnergy):
         self.node_maps = tuple(eqx.nn.Linear(width, width, key=k) for k in keys[:, 1])
         self.hidden = eqx.nn.Linear(width, width, key=key_hidden)
         self.readout = eqx.nn.Linear(width, 1, key=key_readout)
-        # A key of its own, so that the other weights do not depend on whether there is a scratchpad.
-        key_z = jax.random.fold_in(key, 1)
-        self.node_z = (
-            eqx.nn.Linear(scratch, width, use_bias=False, key=key_z) if scratch else None
-        )
+        self.node_z = None
+        if scratch:  # its key is its own, so that the other weights are those without a scratchpad
+            key_z = jax.random.fold_in(key, 1)
+            self.node_z = eqx.nn.Linear(scratch, width, use_bias=False, key=key_z)
+        self.scratch = scratch
+        self.y_shape = None
         self.aggregate = aggregate
 
     @classmethod
@@ -114,11 +115,6 @@ class GINE(AbstractJointEnergy):
             "aggregate": self.aggregate,
         }
         return {**settings, "scratch": self.scratch} if self.scratch else settings
-
-    @property
-    def scratch(self) -> int:
-        """Size of the scratchpad of a node."""
-        return 0 if self.node_z is None else self.node_z.in_features
 
     def joint_landscape(self, x: Graph | Array) -> Callable[[Array, Array], Float[Array, ""]]:
         """The map from answer and scratchpad to the energy, the share of `x` in messages done."""

@@ -37,7 +37,7 @@ class MLP(AbstractJointEnergy):
     layers: tuple[eqx.nn.Linear, ...]
     readout: eqx.nn.Linear
     x_shape: tuple[int, ...] = eqx.field(static=True)
-    y_shape: tuple[int, ...] = eqx.field(static=True)
+    y_shape: tuple[int, ...] | None = eqx.field(static=True)
     scratch: int = eqx.field(static=True)
 
     def __init__(
@@ -103,7 +103,7 @@ class MLP(AbstractJointEnergy):
 
         return energy
 
-    def answer_shape(self, x: Array) -> tuple[int, ...]:
+    def answer_shape(self, x: Array) -> tuple[int, ...] | None:
         """Shape of every answer."""
         del x
         return self.y_shape

@@ -17,9 +17,12 @@ class Scratchpad(AbstractEnergy):
     $$y^n = y^{n-1} - \lambda \nabla_y E(x, y^{n-1}, z^{n-1}), \qquad
       z^n = z^{n-1} - \lambda \nabla_z E(x, y^{n-1}, z^{n-1})$$
 
-    `z` starts uniform in (-1, 1); only `y` is read as the answer, so only `y` is in the loss, and
-    the replay buffer keeps both. A point of the landscape is one array: the entries of `y` and then
-    those of `z` or, for graphs, the numbers of every node at the end of its row of `y`.
+    `z` starts uniform in (-1, 1). Only `y` is read as the answer, so only `y` is in the loss, and
+    the replay buffer keeps both. Where `z` comes to rest the loss does not say: a long descent may
+    walk past the answer, so choose `max_steps` on validation problems.
+
+    A point of the landscape is one array: the entries of `y` and then those of `z` or, for graphs,
+    the numbers of every node at the end of its row of `y`.
 
     Arguments:
         energy: An energy with room for a scratchpad. With one of size 0 nothing changes.
