@@ -12,7 +12,7 @@ from irem.experiments._landscape import descents
 from irem.experiments._study import Study, method_settings, num_parameters, spread
 from irem.experiments._table1 import DIFFICULTIES
 from irem.learning import Run
-from irem.methods import build_method, describe_method
+from irem.methods import AbstractMethod, build_method, describe_method
 from irem.tasks import AbstractGraphTask, AbstractTask
 
 VECTOR_SIZE, NODE_SIZE = 128, 16
@@ -82,18 +82,21 @@ def _chosen_steps(study: Study, run: Run) -> int:
 
 def with_scratchpad(task: AbstractTask, size: int) -> dict[str, Any]:
     """IREM with a scratchpad, as wide as it can be with no more parameters than without one."""
-    plain = method_settings(task, "irem")
-    most = _count(task, plain)
-    built = describe_method(build_method(task, plain, key=jax.random.key(0)))
-    width = built["energy"]["width"]
+    settings = method_settings(task, "irem")
+    plain = _form(task, settings)
+    width, most = describe_method(plain)["energy"]["width"], _count(plain)
     narrower = range(width, 0, -2 if isinstance(task, AbstractGraphTask) else -1)  # GINE's is even
-    forms = ({**plain["energy"], "width": w, "scratch": size} for w in narrower)
-    settings = ({**plain, "energy": form} for form in forms)
-    return next(form for form in settings if _count(task, form) <= most)
+    energies = ({**settings["energy"], "width": w, "scratch": size} for w in narrower)
+    candidates = ({**settings, "energy": energy} for energy in energies)
+    return next(c for c in candidates if _count(_form(task, c)) <= most)
 
 
-def _count(task: AbstractTask, settings: dict[str, Any]) -> int:
-    """How many numbers are trained, without making any."""
+def _form(task: AbstractTask, settings: dict[str, Any]) -> AbstractMethod:
+    """A method whose arrays are mere shapes."""
     build = lambda key: build_method(task, settings, key=key)  # noqa: E731
-    leaves = jax.tree.leaves(eqx.filter_eval_shape(build, jax.random.key(0)))
-    return sum(leaf.size for leaf in leaves if isinstance(leaf, jax.ShapeDtypeStruct))
+    return eqx.filter_eval_shape(build, jax.random.key(0))
+
+
+def _count(form: AbstractMethod) -> int:
+    shapes = [s for s in jax.tree.leaves(form) if isinstance(s, jax.ShapeDtypeStruct)]
+    return sum(shape.size for shape in shapes)
