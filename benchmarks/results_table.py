@@ -161,6 +161,13 @@ def read(name):
     return json.loads((ROOT / f"results/{name}.json").read_text())
 
 
+def scratchpad_table():
+    """With and without a scratchpad, once that has been run at full scale."""
+    if not (ROOT / "results/scratchpad.json").is_file():
+        return "Not run at full scale yet; `irem reproduce scratchpad --full` makes this table.\n"
+    return report.result_table(read("scratchpad")).as_markdown()
+
+
 def filled(page, contents):
     """`page` with contents between their two comments."""
     for name, content in contents.items():
@@ -186,6 +193,7 @@ def pages():
             "contradictions": report.contradictions(cells, "").as_markdown(),
             "sums": sums_table(settings),
             "protocol": report.result_table(read("protocol")).as_markdown(),
+            "scratchpad": scratchpad_table(),
             "pace": pace(settings),
         },
         "docs/sat.md": sat_tables(read("sat")),

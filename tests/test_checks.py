@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from irem._checks import count, known, numeric, positive
+from irem._checks import count, count_or_none, known, numeric, positive
 
 
 @pytest.mark.parametrize("value", [1, np.int64(3), np.uint8(7)])
@@ -25,6 +25,15 @@ def test_whole_numbers_are_counts(value):
 def test_other_things_are_not(value, message):
     with pytest.raises(ValueError, match=message):
         count("n", value)
+
+
+def test_none_may_be_a_count_where_it_is_asked_for():
+    for value in (0, 3, np.int64(0)):
+        count_or_none("n", value)
+    with pytest.raises(ValueError, match="`n` must be 0 or more, got -1"):
+        count_or_none("n", -1)
+    with pytest.raises(ValueError, match=r"`n` must be a whole number, got 1\.5"):
+        count_or_none("n", 1.5)
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0, float("nan"), float("inf")])

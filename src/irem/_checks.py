@@ -21,9 +21,19 @@ def positive(name: str, value: int | float) -> None:
 
 def count(name: str, value: object) -> None:
     """Refuse a count that is not a whole number above zero."""
+    positive(name, _whole(name, value))
+
+
+def count_or_none(name: str, value: object) -> None:
+    """Refuse a count that is neither zero nor a whole number above it."""
+    if _whole(name, value) < 0:
+        raise InputError(f"`{name}` must be 0 or more, got {value}.")
+
+
+def _whole(name: str, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise InputError(f"`{name}` must be a whole number, got {value!r}.")
-    positive(name, int(value))
+    return int(value)
 
 
 def known(kind: str, name: str, names: Iterable[str]) -> None:

@@ -83,6 +83,7 @@ def test_evaluate_averages_over_the_models_of_a_run(runs, irem_cli):
     options = ("--problems", 20, "--max-steps", 9)
     printed = json.loads(irem_cli("evaluate", runs["matrix-inverse"], *options, "--json").out)
     assert printed["models"] == len(printed["mse_by_model"]) == 2
+    assert printed["scratchpad"] == 0
     assert printed["mse"] == pytest.approx(np.mean(printed["mse_by_model"]))
     assert "over models" in irem_cli("evaluate", runs["matrix-inverse"], *options).out
 

@@ -119,11 +119,13 @@ def is_given(context: typer.Context, name: str) -> bool:
 def about(run: Run) -> dict[str, Any]:
     """What every JSON object says of the run it is about."""
     method = run.settings["method"]
+    energy = method.get("energy")
     return {
         "task": run.task.name,
         "variant": run.task.variant,
         "method": method["name"],
-        "energy": method["energy"]["name"] if "energy" in method else None,
+        "energy": None if energy is None else energy["name"],
+        "scratchpad": None if energy is None else energy.get("scratch", 0),
         "iterations": run.iteration,
         "models": len(run.models),
     }

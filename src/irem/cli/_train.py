@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 import irem
-from irem._checks import count, known
+from irem._checks import count, count_or_none, known
 from irem._errors import InputError
 from irem._keys import training_keys
 from irem.cli._common import Json, about, is_given, print_json
@@ -74,6 +74,12 @@ def command(
             show_default="mean",
         ),
     ] = None,
+    scratchpad: Annotated[
+        int,
+        typer.Option(
+            help="For irem: numbers that are walked beside an answer, for graphs beside each node."
+        ),
+    ] = 0,
     precision: Annotated[str, typer.Option(help="default (fastest) or float32.")] = "default",
     seed: Annotated[int, typer.Option(help="Seed of the first model.")] = 0,
     seeds: Annotated[int, typer.Option(help="Number of models trained together.")] = 1,
@@ -90,8 +96,8 @@ def command(
     chosen = {**context.params, **(_stored(out) if resume else {}), **given}
     seed, seeds, replay = chosen["seed"], chosen["seeds"], chosen["replay"]
     count("seeds", seeds)
-    if replay < 0:
-        raise InputError(f"`replay` must be 0 or more, got {replay}.")
+    count_or_none("replay", replay)
+    count_or_none("scratchpad", chosen["scratchpad"])
     sized = {} if chosen["size"] is None else {"size": chosen["size"]}
     problems = irem.tasks.get(task, variant=chosen["variant"], **sized)
     graphs = isinstance(problems, irem.tasks.AbstractGraphTask)
@@ -122,7 +128,16 @@ _PASSED_ON = (*_STORED, "out", "resume", "checkpoint_seconds")
 
 
 # Options that some methods have and others do not; a baseline takes those of its `for_task`.
-_OF_METHODS = ("energy", "num_steps", "step_size", "gradient", "replay", "width", "depth")
+_OF_METHODS = (
+    "energy",
+    "num_steps",
+    "step_size",
+    "gradient",
+    "replay",
+    "scratchpad",
+    "width",
+    "depth",
+)
 
 
 def _check_options(method: str, given: dict[str, Any]) -> None:
@@ -143,6 +158,8 @@ def _method_settings(chosen: dict[str, Any], graphs: bool) -> dict[str, Any]:
     if name == "irem":
         energy = chosen["energy"] or ("gine" if graphs else "mlp")
         own = {n: chosen[n] for n in ("num_steps", "step_size", "gradient")}
+        if chosen["scratchpad"]:
+            sizes["scratch"] = chosen["scratchpad"]
         return {"name": name, **own, "energy": {"name": energy, **sizes}}
     if "num_steps" in inspect.signature(BASELINES[name].for_task).parameters:
         sizes["num_steps"] = chosen["num_steps"]
@@ -170,6 +187,7 @@ def _stored(out: Path) -> dict[str, Any]:
             **{name: stored[name] for name in _STORED},
             **{**stored["task"]["settings"], **method, **energy, **names},
             "replay": stored["replay"].get("capacity", 0),
+            "scratchpad": energy.get("scratch", 0),
             "seed": stored["keys"][0][-1],
             "seeds": len(stored["keys"]),
         }

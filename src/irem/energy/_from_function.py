@@ -7,23 +7,26 @@ import equinox as eqx
 import jax
 from jaxtyping import Array, Float, PyTree
 
-from irem._checks import numeric
+from irem._checks import count_or_none, numeric
 from irem._errors import InputError
-from irem.energy.base import AbstractEnergy
+from irem.energy.base import AbstractEnergy, AbstractJointEnergy
 
 
-class _Function(AbstractEnergy):
+class _Function(AbstractJointEnergy):
     """See `from_function`."""
 
-    function: Callable[[PyTree, Array], Float[Array, ""]]
-    shape: tuple[int, ...] | None = eqx.field(static=True)
+    function: Callable[..., Float[Array, ""]]
+    y_shape: tuple[int, ...] | None = eqx.field(static=True)
+    scratch: int = eqx.field(static=True)
 
-    def landscape(self, x: PyTree) -> Callable[[Array], Float[Array, ""]]:
-        return lambda y: self.function(x, y)
+    def joint_landscape(self, x: PyTree) -> Callable[[Array, Array], Float[Array, ""]]:
+        if not self.scratch:
+            return lambda y, _: self.function(x, y)
+        return lambda y, z: self.function(x, y, z)
 
     def answer_shape(self, x: PyTree) -> tuple[int, ...] | None:
         del x
-        return self.shape
+        return self.y_shape
 
     def as_batch(self, x: Any) -> tuple[PyTree, bool]:
         x = jax.tree.map(lambda leaf: numeric("x", leaf, keep_integers=True), x)
@@ -38,15 +41,18 @@ class _Function(AbstractEnergy):
 
 
 def from_function(
-    function: Callable[[PyTree, Array], Float[Array, ""]],
+    function: Callable[..., Float[Array, ""]],
     *,
     answer_shape: tuple[int, ...] | None = None,
+    scratch: int = 0,
 ) -> AbstractEnergy:
     """Make an energy of `function(x, y)`, which takes one problem and one answer.
 
     Arguments:
         function: A differentiable function to a scalar. `x` may be any PyTree of arrays.
         answer_shape: Shape of an answer; needed only where no first guess is given.
+        scratch: Size of the scratchpad of a `function(x, y, z)`, for `Scratchpad`. `z` is a vector;
+            beside matrices without an `answer_shape` it has so many numbers for each row.
 
     Example:
         >>> import irem, jax.numpy as jnp
@@ -54,4 +60,5 @@ def from_function(
         >>> float(energy(jnp.array([1.0]), jnp.array([3.0])))
         4.0
     """
-    return _Function(function, answer_shape)
+    count_or_none("scratch", scratch)
+    return _Function(function=function, y_shape=answer_shape, scratch=scratch)

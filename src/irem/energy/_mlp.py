@@ -11,16 +11,16 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from irem._checks import count
+from irem._checks import count, count_or_none
 from irem._errors import InputError
 from irem._inputs import vectors
-from irem.energy.base import AbstractEnergy, TaskShapes
+from irem.energy.base import AbstractJointEnergy, TaskShapes
 
 
-class MLP(AbstractEnergy):
-    r"""Swish layers on the concatenated `x` and `y`, then a linear map to one number.
+class MLP(AbstractJointEnergy):
+    r"""Swish layers on the concatenated `x`, `y` and `z`, then a linear map to one number.
 
-    $$E(x, y) = w^\top \phi(W_L \cdots \phi(W_1 [x; y] + b_1) \cdots + b_L) + b$$
+    $$E(x, y, z) = w^\top \phi(W_L \cdots \phi(W_1 [x; y; z] + b_1) \cdots + b_L) + b$$
 
     The product of the first layer with `x` is taken once per problem. The defaults are those of
     the paper's Table 10 (three layers of 512), with PyTorch's initialisation.
@@ -30,13 +30,15 @@ class MLP(AbstractEnergy):
         y_shape: Shape of an answer.
         width: Units of each hidden layer.
         depth: Number of hidden layers.
+        scratch: Size of the scratchpad `z`; the paper's tables have none.
         key: Where the initial weights come from.
     """
 
     layers: tuple[eqx.nn.Linear, ...]
     readout: eqx.nn.Linear
     x_shape: tuple[int, ...] = eqx.field(static=True)
-    y_shape: tuple[int, ...] = eqx.field(static=True)
+    y_shape: tuple[int, ...] | None = eqx.field(static=True)
+    scratch: int = eqx.field(static=True)
 
     def __init__(
         self,
@@ -45,11 +47,13 @@ class MLP(AbstractEnergy):
         *,
         width: int = 512,
         depth: int = 3,
+        scratch: int = 0,
         key: PRNGKeyArray,
     ) -> None:
         count("width", width)
         count("depth", depth)
-        sizes = [math.prod(x_shape) + math.prod(y_shape)] + [width] * depth
+        count_or_none("scratch", scratch)
+        sizes = [math.prod(x_shape) + math.prod(y_shape) + scratch] + [width] * depth
         *keys, key_readout = jax.random.split(key, depth + 1)
         self.layers = tuple(
             eqx.nn.Linear(i, o, key=k) for i, o, k in zip(sizes, sizes[1:], keys, strict=False)
@@ -57,10 +61,17 @@ class MLP(AbstractEnergy):
         self.readout = eqx.nn.Linear(width, 1, key=key_readout)
         self.x_shape = tuple(x_shape)
         self.y_shape = tuple(y_shape)
+        self.scratch = scratch
 
     @classmethod
     def for_task(
-        cls, task: TaskShapes, *, width: int = 512, depth: int = 3, key: PRNGKeyArray
+        cls,
+        task: TaskShapes,
+        *,
+        width: int = 512,
+        depth: int = 3,
+        scratch: int = 0,
+        key: PRNGKeyArray,
     ) -> MLP:
         """An energy with the shapes of `task`."""
         if task.kind != "vectors":
@@ -70,28 +81,30 @@ class MLP(AbstractEnergy):
                 f"{task.kind} of any size; use the {other} energy for it."
             )
         x_shape, y_shape = task.shapes
-        return cls(x_shape, y_shape, width=width, depth=depth, key=key)  # pyright: ignore[reportArgumentType]
+        sizes = {"width": width, "depth": depth, "scratch": scratch}
+        return cls(x_shape, y_shape, **sizes, key=key)  # pyright: ignore[reportArgumentType]
 
     def settings(self) -> dict[str, Any]:
         """What `for_task` needs to build an energy of this size again."""
-        return {"width": self.layers[0].out_features, "depth": len(self.layers)}
+        sizes = {"width": self.layers[0].out_features, "depth": len(self.layers)}
+        return {**sizes, "scratch": self.scratch} if self.scratch else sizes
 
-    def landscape(self, x: Array) -> Callable[[Array], Float[Array, ""]]:
-        """The map from an answer to its energy, the first layer's share of `x` done."""
+    def joint_landscape(self, x: Array) -> Callable[[Array, Array], Float[Array, ""]]:
+        """The map from answer and scratchpad to the energy, the first layer's share of `x` done."""
         first, *rest = self.layers
-        weight_x, weight_y = jnp.split(first.weight, [math.prod(self.x_shape)], axis=1)
+        weight_x, weight_yz = jnp.split(first.weight, [math.prod(self.x_shape)], axis=1)
         assert first.bias is not None
         from_x = weight_x @ jnp.ravel(x) + first.bias
 
-        def energy(y: Array) -> Float[Array, ""]:
-            hidden = jax.nn.swish(from_x + weight_y @ jnp.ravel(y))
+        def energy(y: Array, z: Float[Array, " scratch"]) -> Float[Array, ""]:
+            hidden = jax.nn.swish(from_x + weight_yz @ jnp.concatenate([jnp.ravel(y), z]))
             for layer in rest:
                 hidden = jax.nn.swish(layer(hidden))
             return self.readout(hidden)[0]
 
         return energy
 
-    def answer_shape(self, x: Array) -> tuple[int, ...]:
+    def answer_shape(self, x: Array) -> tuple[int, ...] | None:
         """Shape of every answer."""
         del x
         return self.y_shape

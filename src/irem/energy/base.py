@@ -5,8 +5,10 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import equinox as eqx
+import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
+from irem._errors import InputError
 from irem._problem import first_guess
 
 
@@ -66,3 +68,36 @@ class AbstractEnergy(eqx.Module):
     def __call__(self, x: PyTree, y: Array) -> Float[Array, ""]:
         """E(x, y) for one problem and one answer."""
         return self.landscape(x)(y)
+
+
+class AbstractJointEnergy(AbstractEnergy):
+    """An energy with room for a scratchpad: E(x, y, z), where `z` is not part of the answer.
+
+    `Scratchpad` walks `y` and `z` together. With `scratch` zero there is no `z`, and the energy is
+    one of `x` and `y` like any other.
+    """
+
+    scratch: eqx.AbstractVar[int]
+    """How many numbers `z` has; for answers of no fixed shape, how many for each row of `y`."""
+
+    y_shape: eqx.AbstractVar[tuple[int, ...] | None]
+    """Shape of every answer, or `None` where it depends on the problem."""
+
+    @abc.abstractmethod
+    def joint_landscape(self, x: PyTree) -> Callable[[Array, Array], Float[Array, ""]]:
+        """Do all work that depends on `x` alone; return the map from `y` and `z` to the energy."""
+
+    def scratch_shape(self, answer_shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Shape of the scratchpad beside an answer of this shape."""
+        rows = answer_shape[:-1] if self.y_shape is None else ()
+        return (*rows, self.scratch)
+
+    def landscape(self, x: PyTree) -> Callable[[Array], Float[Array, ""]]:
+        """The map from an answer to its energy, where there is no scratchpad."""
+        if self.scratch:
+            raise InputError(
+                f"This energy has a scratchpad ({self.scratch} numbers) beside the answer: wrap it "
+                "as `irem.energy.Scratchpad(energy)`."
+            )
+        joint = self.joint_landscape(x)
+        return lambda y: joint(y, jnp.zeros(self.scratch_shape(y.shape), y.dtype))

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from irem._problem import Problem
-from irem.descent import MAX_STEPS, AbstractStep, Walkable, solve
+from irem.descent import MAX_STEPS, AbstractStep, Landscape, Walkable, solve
 from irem.experiments._evaluate import problem_errors
 
 
@@ -76,11 +76,11 @@ def energy_by_distance(
     """Distances of perturbed answers from the truth, and how far their energy is above the minimum.
 
     The perturbations are Gaussian, with deviations drawn evenly on a logarithmic scale from 0.01 to
-    1.
+    1. A scratchpad stays as the descent left it.
     """
     key_solve, key_noise = jax.random.split(key)
     options = {"step": step, "max_steps": max_steps, "on_batch": on_batch}
-    lowest = solve(model, batch.x, key=key_solve, **options).energy
+    found = solve(_Points(model), batch.x, key=key_solve, **options)
     distances, heights = [], []
     for k in jax.random.split(key_noise, candidates):
         key_scale, key_normal = jax.random.split(k)
@@ -88,7 +88,7 @@ def energy_by_distance(
         scales = 10.0 ** exponents.reshape(-1, *(1,) * (batch.y.ndim - 1))
         y = batch.y + scales * jax.random.normal(key_normal, batch.y.shape)
         distances.append(problem_errors(y, batch))
-        heights.append(np.asarray(_energies(model, batch.x, y) - lowest))
+        heights.append(np.asarray(_energies(model, batch.x, found.y, y) - found.energy))
     return np.concatenate(distances), np.concatenate(heights)
 
 
@@ -103,7 +103,8 @@ def plane(
 ) -> Plane:
     """Walk one problem from two first guesses and look at the plane they span with the answer."""
     twice = jax.tree.map(lambda leaf: jnp.stack([leaf, leaf]), x)
-    solution = solve(model, twice, key=key, step=step, max_steps=max_steps, trajectory=True)
+    options = {"step": step, "max_steps": max_steps, "trajectory": True}
+    solution = solve(_Points(model), twice, key=key, **options)
     assert solution.trajectory is not None
     ys = solution.trajectory.ys
     origin = ys[0, -1]
@@ -119,6 +120,34 @@ def plane(
     return Plane(np.asarray(first), np.asarray(second), energies, tuple(coordinates))
 
 
+class _Points(eqx.Module):
+    """A model whose answers are whole points of the landscape, with a scratchpad if it has one."""
+
+    model: Walkable
+
+    @property
+    def step_size(self) -> float | None:
+        return getattr(self.model, "step_size", None)
+
+    def landscape(self, x: PyTree) -> Landscape:
+        return self.model.landscape(x)
+
+    def answer_shape(self, x: PyTree) -> tuple[int, ...] | None:
+        return self.model.answer_shape(x)
+
+    def as_batch(self, x: Any) -> tuple[PyTree, bool]:
+        return self.model.as_batch(x)
+
+    def guess(self, x: PyTree, shape: tuple[int, ...], *, key: PRNGKeyArray) -> Array:
+        return self.model.guess(x, shape, key=key)
+
+    def begin(self, y0: Array, *, key: PRNGKeyArray | None) -> Array:
+        return self.model.begin(y0, key=key)
+
+    def read(self, point: Array) -> Array:
+        return point
+
+
 @eqx.filter_jit
 def _heights(model: Walkable, x: PyTree, points: Float[Array, "..."]) -> Float[Array, " points"]:
     # All at once would take gigabytes for a graph energy.
@@ -126,5 +155,14 @@ def _heights(model: Walkable, x: PyTree, points: Float[Array, "..."]) -> Float[A
 
 
 @eqx.filter_jit
-def _energies(model: Walkable, x: PyTree, y: Float[Array, "..."]) -> Float[Array, " problems"]:
-    return jax.vmap(lambda x, y: model.landscape(x)(y))(x, y)
+def _energies(
+    model: Walkable, x: PyTree, points: Float[Array, "..."], y: Float[Array, "..."]
+) -> Float[Array, " problems"]:
+    """Energies at `points` with their answers replaced by `y`."""
+
+    def one(x: PyTree, point: Array, y: Array) -> Array:
+        # `read` picks some of the coordinates, and its transpose puts them where they were.
+        answer, put = jax.vjp(model.read, point)
+        return model.landscape(x)(point - put(answer)[0] + put(y)[0])
+
+    return jax.vmap(one)(x, points, y)

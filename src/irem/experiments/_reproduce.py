@@ -15,6 +15,7 @@ from irem.experiments._composition import composition
 from irem.experiments._denoising import denoising
 from irem.experiments._paper_figures import figures
 from irem.experiments._protocol import protocol
+from irem.experiments._scratchpad import scratchpad
 from irem.experiments._step_size import step_size
 from irem.experiments._study import Study
 from irem.experiments._table1 import longer, sums, table1
@@ -30,6 +31,7 @@ EXPERIMENTS: Mapping[str, Callable[[Study], Any]] = MappingProxyType(
         "sums": sums,
         "longer": longer,
         "protocol": protocol,
+        "scratchpad": scratchpad,
     }
 )
 """Every experiment by name: tables return a list of cells, `figures` a mapping of figures."""

@@ -10,7 +10,7 @@ import jax
 from jaxtyping import Array, PRNGKeyArray
 
 from irem._checks import known
-from irem.energy import ENERGIES, AbstractEnergy
+from irem.energy import ENERGIES, AbstractEnergy, Scratchpad
 from irem.energy.base import TaskShapes
 from irem.methods._feedforward import Feedforward
 from irem.methods._gradients import AbstractGradient, FullUnroll, LastStep
@@ -57,7 +57,10 @@ def build_method(
     known("gradient rule", gradient, GRADIENTS)
     build = ENERGIES[kind].for_task
     _check_settings(build, energy, f"{kind} energy")
-    return IREM(build(task, key=key, **energy), gradient=GRADIENTS[gradient](), **options)
+    built = build(task, key=key, **energy)
+    if "scratch" in energy:
+        built = Scratchpad(built)
+    return IREM(built, gradient=GRADIENTS[gradient](), **options)
 
 
 def build_methods(task: TaskShapes, settings: Mapping[str, Any], *, keys: Array) -> AbstractMethod:
@@ -94,6 +97,8 @@ def _check_settings(build: Callable[..., Any], settings: Mapping[str, Any], what
 
 
 def _describe_energy(energy: AbstractEnergy) -> dict[str, Any]:
+    if isinstance(energy, Scratchpad):
+        return {**_describe_energy(energy.energy), **energy.settings()}
     settings = energy.settings() if isinstance(energy, tuple(ENERGIES.values())) else {}
     return {"name": _name_of(ENERGIES, energy), **settings}
 

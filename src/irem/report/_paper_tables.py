@@ -206,6 +206,34 @@ def protocol(cells: Cells, file: str) -> Table:
     return Table((*header, "trivial", "best"), tuple(rows))
 
 
+def scratchpad(cells: Cells, file: str) -> Table:
+    """Tasks and sizes of the scratchpad down; errors at rest and after a chosen number of steps."""
+    stopped = [{**cell, **cell["stopped"]} for cell in cells]
+    rows = []
+    for index, (cell, early) in enumerate(zip(cells, stopped, strict=True)):
+        chosen = f"{file}: cells[{index}].stopped"
+        lowest = error(early) == _lowest(stopped, early)
+        rows.append(
+            (
+                Cell(cell["task"]),
+                Cell(cell["difficulty"]),
+                Cell(str(cell["scratchpad"])),
+                measured(cell, file, index, strong=error(cell) == _lowest(cells, cell)),
+                Cell(f"{cell['steps_mean']:.0f}"),
+                Cell(with_spread(early), chosen, lowest),
+                Cell(str(early["max_steps"])),
+                Cell(printed(cell["paper"])),
+                Cell(number(cell["trivial"])),
+                Cell(number(cell["best"])),
+                Cell(str(cell["width"])),
+                Cell(f"{cell['parameters']:,}"),
+            )
+        )
+    walked = ("error", "steps", "error after chosen steps", "those steps")
+    header = ("task", "difficulty", "scratchpad", *walked, "IREM in the paper", "trivial", "best")
+    return Table((*header, "width", "parameters"), tuple(rows))
+
+
 _TABLES: Mapping[str, Callable[[Cells, str], Table]] = {
     "table1": table1,
     "sums": table1,
@@ -214,6 +242,7 @@ _TABLES: Mapping[str, Callable[[Cells, str], Table]] = {
     "step-size": step_size,
     "composition": composition,
     "protocol": protocol,
+    "scratchpad": scratchpad,
 }
 
 

@@ -21,6 +21,7 @@ TITLES: Mapping[str, str] = {
     "sums": "Table 1 with the sum of messages",
     "longer": "Addition after five times the training",
     "protocol": "What choosing on test problems changes",
+    "scratchpad": "Appendix B: a scratchpad beside the answer",
     "figures": "Figures",
 }
 
@@ -54,6 +55,14 @@ _EXPLANATIONS: Mapping[str, str] = {
         "IREM's error after the last iteration, which is what this project reports, and the "
         "smallest error seen on the test problems in ten looks during training, which is how "
         "the released program scores."
+    ),
+    "scratchpad": (
+        "IREM without a scratchpad, as in Table 1, and with one that descends along with the "
+        "answer: so many numbers beside every answer or, for graphs, beside every node. Its "
+        "network is narrower, for at most as many parameters. The first error is where the energy "
+        "stops changing or after 500 steps; the second after the number of steps that is best on "
+        "validation problems like those of training. The paper describes the scratchpad and prints "
+        "no error for it; its error without one is shown."
     ),
 }
 
