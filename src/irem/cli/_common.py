@@ -38,7 +38,10 @@ StepSize = Annotated[
 ]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder made by `irem train`.")]
 DifficultyName = Annotated[
-    str, typer.Option(help="same, harder or, for graphs, a number of nodes.")
+    str,
+    typer.Option(
+        help="same, harder or a number: of nodes for graphs, of the strength of noise for pictures."
+    ),
 ]
 
 
@@ -65,7 +68,7 @@ def check_output(out: Path, what: str, suffixes: tuple[str, ...]) -> None:
 
 
 def parse_difficulty(text: str) -> str | int:
-    """A number of nodes if it reads as a whole number, else a name."""
+    """A number, of nodes or of noise, if it reads as a whole one, else a name."""
     try:
         return int(text)
     except ValueError:

@@ -1,6 +1,7 @@
 """`irem evaluate`."""
 
 import dataclasses
+from math import isnan
 from typing import Annotated
 
 import typer
@@ -84,7 +85,7 @@ def command(
         + ")",
         "paper": paper,
         "trivial": f"{result.trivial_mse:.3g}",
-        "best possible": f"{result.oracle_mse:.3g}",
+        "best possible": "not known" if isnan(result.oracle_mse) else f"{result.oracle_mse:.3g}",
         "steps": f"{result.steps_mean:.1f} on average"
         + ("" if result.max_steps is None else f", budget {result.max_steps}"),
         "converged": None if result.converged is None else f"{100 * result.converged:.1f} %",

@@ -13,6 +13,7 @@ from irem.cli import (
     _calibrate,
     _compose,
     _demo,
+    _denoise,
     _evaluate,
     _figure,
     _report,
@@ -43,6 +44,7 @@ _COMMANDS = (
     _figure,
     _reproduce,
     _report,
+    _denoise,
     _sat,
 )
 for command in _COMMANDS:

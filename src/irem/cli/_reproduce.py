@@ -43,6 +43,20 @@ def command(
             show_default="runs/reproduce-quick or -full",
         ),
     ] = None,
+    images: Annotated[
+        Path | None,
+        typer.Option(
+            help="For denoising: folder of pictures to train on, the last 16 of which are left "
+            "out.",
+            show_default="scikit-image's photographs",
+        ),
+    ] = None,
+    test_images: Annotated[
+        Path | None,
+        typer.Option(
+            help="For denoising: folder of pictures to test on.", show_default="those left out"
+        ),
+    ] = None,
     show: Annotated[
         bool, typer.Option("--show", help="Print the result that is kept and run nothing.")
     ] = False,
@@ -69,7 +83,15 @@ def command(
     say = lambda line: typer.echo(f"irem: {line}", err=True)  # noqa: E731
     try:
         progress = sys.stderr.isatty()
-        study = Study(folder, scale, commit=commit, say=say, progress=progress)
+        study = Study(
+            folder,
+            scale,
+            images=images,
+            test_images=test_images,
+            commit=commit,
+            say=say,
+            progress=progress,
+        )
         results = [reproduce(study, name) for name in names]
     except KeyboardInterrupt:
         say(f"Stopped; what is finished is kept in '{folder}', and the same command goes on.")

@@ -15,12 +15,12 @@ EXAMPLE = "Example: irem tasks --json"
 def command(json: Json = False) -> None:
     """List the tasks."""
     rows: list[dict[str, Any]] = []
-    for name, task in irem.tasks.TASKS.items():
+    for name, task in irem.tasks.ALL_TASKS.items():
         floors = {
             difficulty: {
-                "paper_mse": task.paper_mse[difficulty],
-                "trivial_mse": task.trivial_mse[difficulty],
-                "oracle_mse": task.oracle_mse[difficulty],
+                "paper_mse": task.paper_mse.get(difficulty),
+                "trivial_mse": task.trivial_mse.get(difficulty),
+                "oracle_mse": task.oracle_mse.get(difficulty),
             }
             for difficulty in ("same", "harder")
         }
@@ -34,5 +34,10 @@ def command(json: Json = False) -> None:
     for row in rows:
         typer.echo(f"{row['task']}: {row['asks']}")
         for difficulty in ("same", "harder"):
-            paper, trivial, best = row[difficulty].values()
-            typer.echo(f"    {difficulty:<27}{paper:>15.4f}{trivial:>10.4f}{best:>10.4f}")
+            paper, trivial, best = (
+                "" if v is None else f"{v:.4f}" for v in row[difficulty].values()
+            )
+            if trivial:
+                typer.echo(f"    {difficulty:<27}{paper:>15}{trivial:>10}{best:>10}")
+        if row["task"] == irem.tasks.Denoise.name:
+            typer.echo("    the errors depend on the pictures; see `irem reproduce denoising`")

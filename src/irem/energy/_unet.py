@@ -50,14 +50,49 @@ class Convolution(eqx.Module):
     def __call__(self, features: Float[Array, "h w num_in"]) -> Float[Array, "..."]:
         """The convolved features."""
         size = self.weight.shape[0]
-        out = jax.lax.conv_general_dilated(
-            features[None],
-            self.weight.astype(features.dtype),
-            window_strides=(size, size) if self.shrink else (1, 1),
-            padding="VALID" if self.shrink else "SAME",
-            dimension_numbers=("NHWC", "HWIO", "NHWC"),
-        )[0]
-        return out if self.bias is None else out + self.bias.astype(out.dtype)
+        if self.shrink:
+            out = _matrix_product(_squares(features, size), self.weight)
+        else:
+            # On a CPU, gradients of convolutions inside loops take ten times as long as products.
+            out = jax.lax.platform_dependent(
+                features, self.weight, cpu=_shifted_products, default=_convolve
+            )
+        return out if self.bias is None else out + self.bias
+
+
+def _convolve(
+    features: Float[Array, "h w i"], weight: Float[Array, "size size i o"]
+) -> Float[Array, "h w o"]:
+    layout = ("NHWC", "HWIO", "NHWC")
+    return jax.lax.conv_general_dilated(
+        features[None], weight, (1, 1), "SAME", dimension_numbers=layout
+    )[0]
+
+
+def _shifted_products(
+    features: Float[Array, "h w i"], weight: Float[Array, "size size i o"]
+) -> Float[Array, "h w o"]:
+    """The same as a sum over the places of the kernel."""
+    (height, width, _), size = features.shape, weight.shape[0]
+    around = (size // 2, (size - 1) // 2)
+    padded = jnp.pad(features, (around, around, (0, 0)))
+    shifts = [(i, j) for i in range(size) for j in range(size)]
+    return sum(  # pyright: ignore[reportReturnType]
+        padded[i : i + height, j : j + width] @ weight[i, j] for i, j in shifts
+    )
+
+
+def _squares(features: Float[Array, "h w c"], size: int) -> Float[Array, "..."]:
+    """Every `size` x `size` square as one entry, its numbers in a row."""
+    height, width, channels = features.shape
+    squares = features.reshape(height // size, size, width // size, size, channels)
+    return squares.transpose(0, 2, 1, 3, 4).reshape(height // size, width // size, -1)
+
+
+def _matrix_product(
+    rows: Float[Array, "h w many"], weight: Float[Array, "size size i o"]
+) -> Float[Array, "h w o"]:
+    return rows @ weight.reshape(-1, weight.shape[-1])
 
 
 class _Block(eqx.Module):
@@ -112,7 +147,7 @@ class UNet(eqx.Module):
 
     def __call__(self, plane: Float[Array, "h w"]) -> Float[Array, "..."]:
         """Features at half the height and width, which are multiples of 8."""
-        features = self.enter(_fold(plane))
+        features = self.enter(_squares(plane[..., None], 2))
         beside = []
         for blocks, shrink in zip(self.down, (*self.shrink, None), strict=True):
             features = _through(blocks, features)
@@ -178,7 +213,9 @@ class NoiseNet(eqx.Module):
         seen = self.tower(_mirrored(x - mean))
 
         def noise(y: Float[Array, "h w"]) -> Float[Array, "h w"]:
-            features = self.join(jnp.concatenate([seen, _fold(_mirrored(y - mean))], axis=-1))
+            features = self.join(
+                jnp.concatenate([seen, _squares(_mirrored(y - mean)[..., None], 2)], axis=-1)
+            )
             features = _through(self.head, features)
             return _unfold(self.leave(features))[:height, :width, 0]
 
@@ -195,13 +232,6 @@ def _through(blocks: Sequence[Callable[[Array], Array]], features: Array) -> Arr
     for block in blocks:
         features = block(features)
     return features
-
-
-def _fold(plane: Float[Array, "h w"]) -> Float[Array, "..."]:
-    """Every 2 x 2 square as one entry of four numbers."""
-    height, width = plane.shape
-    squares = plane.reshape(height // 2, 2, width // 2, 2)
-    return squares.transpose(0, 2, 1, 3).reshape(height // 2, width // 2, 4)
 
 
 def _unfold(features: Float[Array, "h w c"]) -> Float[Array, "..."]:

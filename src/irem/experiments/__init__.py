@@ -3,6 +3,9 @@
 from irem.experiments._compose import compose as compose
 from irem.experiments._demo import Demo as Demo
 from irem.experiments._demo import demo as demo
+from irem.experiments._denoising import Frames as Frames
+from irem.experiments._denoising import psnr as psnr
+from irem.experiments._denoising import walk_frames as walk_frames
 from irem.experiments._evaluate import Answering as Answering
 from irem.experiments._evaluate import Evaluation as Evaluation
 from irem.experiments._evaluate import evaluate as evaluate
@@ -31,6 +34,7 @@ from irem.experiments._paper import PAPER_COMPOSITION as PAPER_COMPOSITION
 from irem.experiments._paper import PAPER_COMPOSITIONS as PAPER_COMPOSITIONS
 from irem.experiments._paper import PAPER_STEP_SIZE as PAPER_STEP_SIZE
 from irem.experiments._paper import PAPER_TABLE1 as PAPER_TABLE1
+from irem.experiments._paper import PRINTED_DENOISING as PRINTED_DENOISING
 from irem.experiments._provenance import provenance as provenance
 from irem.experiments._reproduce import EXPERIMENTS as EXPERIMENTS
 from irem.experiments._reproduce import committed_results as committed_results

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,8 +13,8 @@ from jaxtyping import Array, Float
 
 from irem._errors import InputError
 from irem._pictures import read_folder
-from irem.descent import Reason, solve
-from irem.experiments._paper import PAPER_DENOISING
+from irem.descent import Reason, Walkable, solve
+from irem.experiments._paper import PRINTED_DENOISING
 from irem.experiments._study import Study, num_parameters
 from irem.learning import Replay, Run
 from irem.methods import AbstractBaseline, answer
@@ -31,6 +32,8 @@ SHOWN_STEPS = (0, 1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200)
 # Pictures of one size that are cleaned together.
 _AT_ONCE = 8
 _NOISE_SEED = 0
+_PRINTED = {"dncnn-bias": "DnCNN", "irem": "IREM"}
+_FRAME, _FRAME_STEPS = 192, (0, 2, 3, 5)
 
 
 def denoising(study: Study) -> list[dict[str, Any]]:
@@ -71,6 +74,40 @@ def test_pictures(study: Study) -> list[Float[np.ndarray, "h w"]]:
         raise InputError("There are no pictures to test on; give a folder with --test-images.")
     some, side = study.scale.test_pictures, study.scale.test_side
     return [p if side is None else _middle(p, side) for p in found[:some]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Frames:
+    """The middle of a picture after some of the steps of its descent.
+
+    Arguments:
+        steps: Numbers of steps.
+        pictures: One for each of them.
+        quality: Of each in dB, where the clean picture is known.
+        clean: That, if it is known.
+    """
+
+    steps: tuple[int, ...]
+    pictures: Float[np.ndarray, "frames h w"]
+    quality: tuple[float, ...] | None
+    clean: Float[np.ndarray, "h w"] | None
+
+
+def walk_frames(
+    model: Walkable, noisy: Float[np.ndarray, "h w"], clean: Float[np.ndarray, "h w"] | None = None
+) -> Frames:
+    """Walk the middle of a picture, and keep what it looks like on the way."""
+    noisy = _middle(noisy, _FRAME)
+    clean = None if clean is None else _middle(clean, _FRAME)
+    key = jax.random.key(0)
+    last = int(solve(model, noisy, max_steps=MAX_STEPS, key=key).steps)
+    # A path is recorded to its full length, so that is not asked for blindly.
+    solution = solve(model, noisy, max_steps=last, trajectory=True, key=key)
+    assert solution.trajectory is not None
+    steps = (*(t for t in _FRAME_STEPS if t < last), last)
+    pictures = np.asarray(solution.trajectory.ys)[list(steps)]
+    quality = None if clean is None else tuple(float(v) for v in psnr(pictures, clean[None]))
+    return Frames(steps, pictures, quality, clean)
 
 
 def _settings(study: Study) -> dict[str, dict[str, Any]]:
@@ -219,7 +256,7 @@ def _cell(
         "psnr": float(np.mean(values)),
         "psnr_by_picture": values,
         "pictures": len(values),
-        "paper": PAPER_DENOISING.get(method, {}).get(sigma),
+        "paper": PRINTED_DENOISING.get(_PRINTED.get(method, ""), {}).get(sigma),
         **more,
         **study.origin(),
     }

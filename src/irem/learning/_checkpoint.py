@@ -44,10 +44,17 @@ def load_arrays(path: Path, like: Tree, prefix: str = "") -> Tree:
         ) from error
 
 
-def keep_arrays(path: Path, prefixes: tuple[str, ...]) -> None:
-    """Drop from the file all arrays whose names do not begin with one of `prefixes`."""
+def keep_arrays(path: Path, prefixes: tuple[str, ...], half: str | None = None) -> None:
+    """Drop from the file all arrays whose names do not begin with one of `prefixes`.
+
+    Arrays whose names begin with `half` are kept in half precision.
+    """
     with safetensors.safe_open(path, framework="numpy") as file:
         kept = {name: file.get_tensor(name) for name in file.keys() if name.startswith(prefixes)}  # noqa: SIM118
+    if half is not None:
+        for name, array in kept.items():
+            if name.startswith(half) and array.dtype == np.float32:
+                kept[name] = array.astype(np.float16)
     write_whole(path, safetensors.numpy.save(kept))
 
 
@@ -66,6 +73,8 @@ def _to_numpy(leaf: jax.Array | np.ndarray) -> np.ndarray:
 
 def _read(file: safetensors.safe_open, name: str, like: Any) -> jax.Array:
     array = jax.numpy.asarray(file.get_tensor(name))
+    if array.dtype == np.float16 and like.dtype == np.float32:
+        array = array.astype(like.dtype)  # a run that was finished in half precision
     array = jax.random.wrap_key_data(array) if is_key(like) else array
     if array.shape != like.shape or array.dtype != like.dtype:
         raise InputError(

@@ -88,15 +88,19 @@ class RunFolder:
         )
 
 
-def finish(path: Path) -> None:
+def finish(path: Path, *, half: bool = False) -> None:
     """Keep of a run its models and its history; optimiser and replay buffer are given up.
 
     They are most of a checkpoint, and of no use once training is over.
+
+    Arguments:
+        path: The folder of the run.
+        half: Whether the models are kept in half precision, to take less room.
     """
     kept = ("['state'].method", "['state'].iteration", "['history']", "['chunks']")
     with _locked(path):
         write_settings(path, {**read_settings(path), _FINISHED: True})
-        keep_arrays(path / CHECKPOINT, kept)
+        keep_arrays(path / CHECKPOINT, kept, half=kept[0] if half else None)
 
 
 def is_finished(path: Path) -> bool:

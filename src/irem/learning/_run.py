@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from irem import tasks
+from irem._checks import known
 from irem._errors import InputError
 from irem._files import write_whole
 from irem._trees import map_arrays
@@ -100,11 +101,12 @@ def load(
     """Read the run in the folder `path`.
 
     Arguments:
-        path: A folder that `irem.train(..., out=path)` or `irem train --out` made.
+        path: A folder that `irem.train(..., out=path)` or `irem train --out` made, or the name of a
+            model that comes with irem, such as `zoo:denoise`.
         task: For runs on a task of one's own: that task.
         like: For runs with an energy of one's own: one method of the same form.
     """
-    path = Path(path)
+    path = find_run(path)
     settings = read_settings(path)
     if not (path / CHECKPOINT).exists():
         raise InputError(
@@ -125,6 +127,19 @@ def load(
     done = iterations_done(path)
     calibrations = read_calibrations(path, done, seeds)
     return Run(task, models, done, history, settings, path, calibrations)
+
+
+_ZOO = "zoo:"
+
+
+def find_run(path: str | Path) -> Path:
+    """The folder of a run, which may be given as the name of a model that comes with irem."""
+    if not str(path).startswith(_ZOO):
+        return Path(path)
+    folder = Path(__file__).parents[1] / "zoo"
+    name = str(path).removeprefix(_ZOO)
+    known("model", name, sorted(p.name for p in folder.iterdir() if (p / SETTINGS).is_file()))
+    return folder / name
 
 
 def read_calibrations(path: Path, iteration: int, seeds: int) -> tuple[Calibration, ...] | None:

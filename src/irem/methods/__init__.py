@@ -7,6 +7,7 @@ from irem.methods._bodies import AbstractCell as AbstractCell
 from irem.methods._bodies import AbstractNetwork as AbstractNetwork
 from irem.methods._denoise import Denoised as Denoised
 from irem.methods._denoise import denoise as denoise
+from irem.methods._denoise import num_tiles as num_tiles
 from irem.methods._feedforward import Feedforward as Feedforward
 from irem.methods._formula import Formula as Formula
 from irem.methods._formula import as_literals as as_literals

@@ -42,7 +42,7 @@ def denoise(
     planes: Any,
     *,
     max_steps: int = MAX_STEPS,
-    on_tiles: Callable[[int, int], None] | None = None,
+    on_tiles: Callable[[int], None] | None = None,
     key: PRNGKeyArray,
 ) -> Denoised:
     """Take the noise out of a picture.
@@ -55,7 +55,7 @@ def denoise(
         planes: A grey picture of shape (height, width), or planes of colour before that; brightness
             goes from 0 to 1. Every plane is cleaned by itself.
         max_steps: Step budget of every descent.
-        on_tiles: Called with a number of tiles that are done and that of all, for a progress bar.
+        on_tiles: Called with a number of tiles whenever so many more of `num_tiles` are done.
         key: For models that draw random numbers.
 
     Example:
@@ -69,7 +69,7 @@ def denoise(
             f"{planes.shape}."
         )
     stack = planes.reshape(-1, *planes.shape[-2:])
-    whole = math.prod(stack.shape[1:]) <= _LARGEST
+    whole = _is_small(stack.shape)
     tiles = stack if whole else _cut(stack)
     clean, steps, reasons = np.empty_like(tiles), [], []
     at_once = 1 if whole else 4
@@ -83,13 +83,24 @@ def denoise(
         if reason is not None:
             reasons.append(reason[: len(some)])
         if on_tiles is not None:
-            on_tiles(len(some), len(tiles))
+            on_tiles(len(some))
     minima = [r for r in Reason if r.is_minimum]
     return Denoised(
         (clean if whole else _join(clean, stack.shape)).reshape(planes.shape),
         np.concatenate(steps),
         float(np.isin(np.concatenate(reasons), minima).mean()) if reasons else None,
     )
+
+
+def num_tiles(planes: np.ndarray) -> int:
+    """In how many parts `denoise` cleans a picture: planes, or tiles of planes."""
+    sides = planes.shape[-2:]
+    parts = 1 if _is_small(sides) else math.prod(len(_places(max(n, _TILE))) for n in sides)
+    return parts * math.prod(planes.shape[:-2])
+
+
+def _is_small(shape: tuple[int, ...]) -> bool:
+    return math.prod(shape[-2:]) <= _LARGEST
 
 
 def _answers(

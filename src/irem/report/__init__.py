@@ -10,6 +10,8 @@ from irem.report._figures import landscape as landscape
 from irem.report._figures import steps_spent as steps_spent
 from irem.report._page import image as image
 from irem.report._page import png as png
+from irem.report._paper_figures import denoising_steps as denoising_steps
+from irem.report._paper_figures import denoising_strip as denoising_strip
 from irem.report._paper_tables import comparison as comparison
 from irem.report._paper_tables import contradictions as contradictions
 from irem.report._paper_tables import irem_table as irem_table

@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib import rc_context
+from matplotlib import colormaps, rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from irem.experiments import Frames
 from irem.report import _figures as figures
 from irem.report._tables import METHOD_NAMES
 
@@ -23,7 +24,9 @@ _WIDTHS = {"irem": 2.4}
 
 
 def paper_figures(
-    found: Mapping[str, Any] | None, composed: Sequence[Mapping[str, Any]] | None
+    found: Mapping[str, Any] | None,
+    composed: Sequence[Mapping[str, Any]] | None,
+    denoised: Sequence[Mapping[str, Any]] | None = None,
 ) -> dict[str, Figure]:
     """Every figure of which there are numbers, by name."""
     drawn = {}
@@ -36,6 +39,8 @@ def paper_figures(
         drawn["composition-example"] = composition_example(found["composition-example"])
     if composed is not None:
         drawn["composition-curve"] = composition_curve(composed)
+    if denoised is not None:
+        drawn["denoising-steps"] = denoising_steps(denoised)
     return drawn
 
 
@@ -150,3 +155,40 @@ def _grid(rows: int, columns: int, width: float, height: float) -> tuple[Figure,
         figure = Figure(figsize=size, layout="constrained")
         axes = figure.subplots(rows, columns, squeeze=False)
     return figure, axes.tolist()
+
+
+def denoising_steps(cells: Sequence[Mapping[str, Any]]) -> Figure:
+    """Quality against steps, a line for each strength of noise; unseen ones are dashed."""
+    walked = [cell for cell in cells if "psnr_by_step" in cell]
+    figure, ((axes,),) = _grid(1, 1, 5.6, 3.6)
+    colours = colormaps["viridis"](np.linspace(0, 0.85, len(walked)))
+    for cell, colour in zip(walked, colours, strict=True):
+        steps = [int(t) for t in cell["psnr_by_step"]]
+        label = f"noise {cell['sigma']}" + ("" if cell["seen"] else ", not seen in training")
+        style = "-" if cell["seen"] else "--"
+        axes.plot(steps, list(cell["psnr_by_step"].values()), style, color=colour, label=label)
+    axes.axvline(5, color="#9ca3af", linewidth=0.8)
+    axes.set_xscale("symlog", linthresh=10)
+    axes.set_xlim(0, max(map(int, walked[0]["psnr_by_step"])))
+    axes.set_xticks([0, 2, 5, 10, 50, 200], ["0", "2", "5", "10", "50", "200"])
+    axes.set_xlabel("steps tried")
+    axes.set_ylabel("quality (PSNR, dB)")
+    axes.legend(fontsize=8, frameon=False)
+    return figure
+
+
+def denoising_strip(frames: Frames, what: str | None = None) -> Figure:
+    """The same piece of a picture after some of the steps, and the clean one if it is known."""
+    pictures = list(frames.pictures) + ([] if frames.clean is None else [frames.clean])
+    titles = [f"{t} steps" if t else what or "noisy" for t in frames.steps]
+    if frames.quality is not None:
+        titles = [f"{t}\n{q:.1f} dB" for t, q in zip(titles, frames.quality, strict=True)]
+        titles.append("clean\n")
+    figure = Figure(figsize=(2.0 * len(pictures), 2.45), layout="constrained")
+    for axes, picture, title in zip(
+        figure.subplots(1, len(pictures)), pictures, titles, strict=True
+    ):
+        axes.imshow(picture, cmap="gray", vmin=0, vmax=1, interpolation="nearest")
+        axes.set_title(title, fontsize=9)
+        axes.set_axis_off()
+    return figure

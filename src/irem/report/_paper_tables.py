@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from irem.experiments import PRINTED_DENOISING
 from irem.report._tables import METHOD_NAMES, Cell, Table, measured, number, printed, with_spread
+from irem.tasks import LARGEST_SIGMA
 
 _LEVELS = ("same", "harder")
 
@@ -234,6 +236,42 @@ def scratchpad(cells: Cells, file: str) -> Table:
     return Table((*header, "width", "parameters"), tuple(rows))
 
 
+# What stands in the table of denoising, in its order.
+_DENOISERS = {
+    "noisy": "noisy picture",
+    "non-local-means": "non-local means",
+    "dncnn-bias": "DnCNN",
+    "dncnn": "DnCNN without biases",
+    "unet-bias": "U-Net",
+    "unet": "U-Net without biases",
+    "irem": "IREM",
+}
+
+
+def denoising(cells: Cells, file: str) -> Table:
+    """Methods down, strengths of noise across; the best of what was measured here stands out."""
+    sigmas = list(dict.fromkeys(cell["sigma"] for cell in cells))
+    best = {s: max(c["psnr"] for c in cells if c["sigma"] == s) for s in sigmas}
+    by_method: dict[str, list[tuple[int, dict[str, Any]]]] = {}
+    for index, cell in enumerate(cells):
+        by_method.setdefault(cell["method"], []).append((index, cell))
+    rows = []
+    for method, found in by_method.items():
+        row = [Cell(_DENOISERS[method])]
+        for index, cell in found:
+            source = f"{file}: cells[{index}]"
+            row.append(Cell(f"{cell['psnr']:.2f}", source, cell["psnr"] == best[cell["sigma"]]))
+        steps, parameters = (found[0][1].get(n) for n in ("steps_mean", "parameters"))
+        row.append(Cell("" if parameters is None else f"{parameters:,}"))
+        row.append(Cell("" if steps is None else f"{steps:.0f}"))
+        rows.append(tuple(row))
+    for name, values in PRINTED_DENOISING.items():
+        numbers = (Cell(f"{values[s]:.2f}" if s in values else "") for s in sigmas)
+        rows.append((Cell(f"{name}, printed"), *numbers, Cell(""), Cell("")))
+    marks = [f"{s}" if s <= LARGEST_SIGMA else f"{s} (not seen)" for s in sigmas]
+    return Table(("method", *marks, "parameters", "steps"), tuple(rows), labels=1)
+
+
 _TABLES: Mapping[str, Callable[[Cells, str], Table]] = {
     "table1": table1,
     "sums": table1,
@@ -242,6 +280,7 @@ _TABLES: Mapping[str, Callable[[Cells, str], Table]] = {
     "step-size": step_size,
     "composition": composition,
     "protocol": protocol,
+    "denoising": denoising,
     "scratchpad": scratchpad,
 }
 
