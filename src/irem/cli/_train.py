@@ -2,6 +2,7 @@
 
 import inspect
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,8 +13,10 @@ from irem._checks import count, count_or_none, known
 from irem._errors import InputError
 from irem._keys import training_keys
 from irem.cli._common import Json, about, is_given, print_json
+from irem.energy import ENERGIES
 from irem.learning import iterations_done, read_settings
 from irem.methods import BASELINES, METHODS, build_methods
+from irem.tasks import AbstractTask
 
 NAME = "train"
 HELP = "Train a method on a task and keep the run in a folder."
@@ -29,22 +32,36 @@ def command(
     ] = "irem",
     energy: Annotated[
         str | None,
-        typer.Option(help="For irem: mlp or gine; by default the one that fits the task."),
+        typer.Option(
+            help=f"For irem: {', '.join(ENERGIES)}; by default the one that fits the task."
+        ),
     ] = None,
     iterations: Annotated[int, typer.Option(help="Number of updates.")] = 10_000,
     batch_size: Annotated[
         int | None,
-        typer.Option(help="Fresh problems in an iteration (paper: 128; graphs 64)."),
+        typer.Option(
+            help="Fresh problems in an iteration.",
+            show_default="128 as in the paper; graphs 64, pictures 32",
+        ),
     ] = None,
-    learning_rate: Annotated[float, typer.Option(help="Of Adam.")] = 1e-4,
-    decay: Annotated[str, typer.Option(help="constant, or cosine down to zero.")] = "constant",
+    learning_rate: Annotated[
+        float | None, typer.Option(help="Of Adam.", show_default="1e-4; pictures 7e-4")
+    ] = None,
+    decay: Annotated[
+        str | None,
+        typer.Option(
+            help="constant, or cosine down to zero.", show_default="constant; pictures cosine"
+        ),
+    ] = None,
     clip_norm: Annotated[
-        float | None, typer.Option(help="Largest norm of a gradient.", show_default="none")
+        float | None,
+        typer.Option(help="Largest norm of a gradient.", show_default="none; pictures 0.05"),
     ] = None,
     num_steps: Annotated[int, typer.Option(help="Steps of reasoning in training.")] = 5,
     step_size: Annotated[
-        float, typer.Option(help="For irem: size of a step of a descent.")
-    ] = 100.0,
+        float | None,
+        typer.Option(help="For irem: size of a step of a descent.", show_default="100; pictures 1"),
+    ] = None,
     gradient: Annotated[
         str,
         typer.Option(
@@ -52,14 +69,49 @@ def command(
         ),
     ] = "last-step",
     replay: Annotated[
-        int, typer.Option(help="For irem: capacity of the replay buffer; 0 for none.")
-    ] = 10_000,
+        int | None,
+        typer.Option(
+            help="For irem: capacity of the replay buffer; 0 for none.",
+            show_default="10000; pictures 4096",
+        ),
+    ] = None,
+    clip_replay: Annotated[
+        float | None,
+        typer.Option(
+            help="For irem: largest size of a replayed entry.", show_default="none; pictures 2"
+        ),
+    ] = None,
     variant: Annotated[
-        str, typer.Option(help="Problems as in the program (released) or in the text (paper).")
-    ] = "released",
+        str | None,
+        typer.Option(
+            help="Problems as in the program (released) or in the text (paper).",
+            show_default="released; pictures paper",
+        ),
+    ] = None,
     size: Annotated[
         int | None,
-        typer.Option(help="Entries of a vector, or rows of a matrix.", show_default="paper"),
+        typer.Option(
+            help="Entries of a vector, rows of a matrix, or height and width of a patch.",
+            show_default="paper; patches 64",
+        ),
+    ] = None,
+    images: Annotated[
+        Path | None,
+        typer.Option(
+            help="For denoise: a folder of pictures.", show_default="scikit-image's photographs"
+        ),
+    ] = None,
+    network: Annotated[
+        str | None,
+        typer.Option(help="For denoise, feedforward: unet or dncnn.", show_default="unet"),
+    ] = None,
+    bias: Annotated[
+        bool | None,
+        typer.Option(
+            "--bias/--no-bias",
+            help="For denoise: whether convolutions add a bias.",
+            show_default="no bias; dncnn bias",
+        ),
     ] = None,
     width: Annotated[
         int | None, typer.Option(help="Units of a hidden layer.", show_default="paper")
@@ -93,27 +145,25 @@ def command(
 ) -> None:
     """Train a method on a task; with --resume, options that are not given come from the run."""
     given = {name: value for name, value in context.params.items() if is_given(context, name)}
-    chosen = {**context.params, **(_stored(out) if resume else {}), **given}
-    seed, seeds, replay = chosen["seed"], chosen["seeds"], chosen["replay"]
+    stored = _stored(out) if resume else {}
+    chosen = {**context.params, **stored, **given}
+    problems = _problems(task, chosen)
+    chosen |= {n: v for n, v in _DEFAULTS[problems.kind].items() if n not in {**stored, **given}}
+    seed, seeds = chosen["seed"], chosen["seeds"]
     count("seeds", seeds)
-    count_or_none("replay", replay)
+    count_or_none("replay", chosen["replay"])
     count_or_none("scratchpad", chosen["scratchpad"])
-    sized = {} if chosen["size"] is None else {"size": chosen["size"]}
-    problems = irem.tasks.get(task, variant=chosen["variant"], **sized)
-    graphs = isinstance(problems, irem.tasks.AbstractGraphTask)
     known("method", chosen["method"], METHODS)
     _check_options(chosen["method"], given)
-    settings = _method_settings(chosen, graphs)
+    settings = _method_settings(chosen)
     keys = training_keys(seed, seeds)
     methods = build_methods(problems, settings, keys=keys)
-    if chosen["batch_size"] is None:
-        chosen["batch_size"] = 64 if graphs else 128
     try:
         run = irem.train(
             problems,
             methods,
             key=keys,
-            replay=_replay(chosen["method"], replay),
+            replay=_replay(chosen),
             progress=True,
             **{name: chosen[name] for name in _PASSED_ON},
         )
@@ -127,6 +177,41 @@ _STORED = ("iterations", "batch_size", "learning_rate", "decay", "clip_norm", "p
 _PASSED_ON = (*_STORED, "out", "resume", "checkpoint_seconds")
 
 
+# What options are where they are not given, by the kind of problems.
+_VECTORS = {
+    "energy": "mlp",
+    "batch_size": 128,
+    "learning_rate": 1e-4,
+    "decay": "constant",
+    "step_size": 100.0,
+    "replay": 10_000,
+}
+_IMAGES = {
+    "energy": "conv",
+    "batch_size": 32,
+    "learning_rate": 7e-4,
+    "decay": "cosine",
+    "clip_norm": 0.05,
+    "step_size": 1.0,
+    "replay": 4096,
+    "clip_replay": 2.0,
+}
+_DEFAULTS: Mapping[str, Mapping[str, Any]] = {
+    "vectors": _VECTORS,
+    "graphs": {**_VECTORS, "energy": "gine", "batch_size": 64},
+    "images": _IMAGES,
+}
+
+
+def _problems(name: str, chosen: dict[str, Any]) -> AbstractTask:
+    """The task with those of its settings that were chosen."""
+    names = ("variant", "size", "images", "scales", "hold_out")
+    settings = {n: chosen[n] for n in names if chosen.get(n) is not None}
+    if settings.get("images") is not None:
+        settings["images"] = str(settings["images"])
+    return irem.tasks.get(name, **settings)
+
+
 # Options that some methods have and others do not; a baseline takes those of its `for_task`.
 _OF_METHODS = (
     "energy",
@@ -134,9 +219,12 @@ _OF_METHODS = (
     "step_size",
     "gradient",
     "replay",
+    "clip_replay",
     "scratchpad",
     "width",
     "depth",
+    "network",
+    "bias",
 )
 
 
@@ -151,12 +239,13 @@ def _check_options(method: str, given: dict[str, Any]) -> None:
             raise InputError(f"--{option} is not an option of {method}; leave it out.")
 
 
-def _method_settings(chosen: dict[str, Any], graphs: bool) -> dict[str, Any]:
+def _method_settings(chosen: dict[str, Any]) -> dict[str, Any]:
     """What `build_method` needs."""
     name = chosen["method"]
-    sizes = {n: chosen[n] for n in ("width", "depth", "aggregate") if chosen[n] is not None}
+    names = ("width", "depth", "aggregate", "bias", "network", "head")
+    sizes = {n: chosen[n] for n in names if chosen.get(n) is not None}
     if name == "irem":
-        energy = chosen["energy"] or ("gine" if graphs else "mlp")
+        energy = chosen["energy"]
         own = {n: chosen[n] for n in ("num_steps", "step_size", "gradient")}
         if chosen["scratchpad"]:
             sizes["scratch"] = chosen["scratchpad"]
@@ -166,11 +255,12 @@ def _method_settings(chosen: dict[str, Any], graphs: bool) -> dict[str, Any]:
     return {"name": name, **sizes}
 
 
-def _replay(method: str, capacity: int) -> irem.Replay | irem.NoReplay | None:
+def _replay(chosen: dict[str, Any]) -> irem.Replay | irem.NoReplay | None:
     """The replay that was asked for, or none for the method's own."""
-    if method != "irem":
+    if chosen["method"] != "irem":
         return None
-    return irem.Replay(capacity) if capacity else irem.NoReplay()
+    capacity = chosen["replay"]
+    return irem.Replay(capacity, chosen["clip_replay"]) if capacity else irem.NoReplay()
 
 
 def _stored(out: Path) -> dict[str, Any]:
@@ -187,6 +277,7 @@ def _stored(out: Path) -> dict[str, Any]:
             **{name: stored[name] for name in _STORED},
             **{**stored["task"]["settings"], **method, **energy, **names},
             "replay": stored["replay"].get("capacity", 0),
+            "clip_replay": stored["replay"].get("clip"),
             "scratchpad": energy.get("scratch", 0),
             "seed": stored["keys"][0][-1],
             "seeds": len(stored["keys"]),

@@ -42,8 +42,9 @@ class Convolution(eqx.Module):
         gain: float = 1.0,
         key: PRNGKeyArray,
     ) -> None:
-        scale = gain * (2 / (num_in * size**2)) ** 0.5
-        self.weight = scale * jax.random.normal(key, (size, size, num_in, num_out))
+        bound = gain * (6 / (num_in * size**2)) ** 0.5
+        shape = (size, size, num_in, num_out)
+        self.weight = jax.random.uniform(key, shape, minval=-bound, maxval=bound)
         self.bias = jnp.zeros(num_out) if bias else None
         self.shrink = shrink
 
@@ -77,9 +78,8 @@ def _shifted_products(
     around = (size // 2, (size - 1) // 2)
     padded = jnp.pad(features, (around, around, (0, 0)))
     shifts = [(i, j) for i in range(size) for j in range(size)]
-    return sum(  # pyright: ignore[reportReturnType]
-        padded[i : i + height, j : j + width] @ weight[i, j] for i, j in shifts
-    )
+    parts = [padded[i : i + height, j : j + width] for i, j in shifts]
+    return _matrix_product(jnp.concatenate(parts, axis=-1), weight)
 
 
 def _squares(features: Float[Array, "h w c"], size: int) -> Float[Array, "..."]:

@@ -6,6 +6,7 @@ import functools
 import json
 import time
 from pathlib import Path
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -108,7 +109,7 @@ def train(
         "learning_rate": float(learning_rate),
         "decay": decay,
         "clip_norm": None if clip_norm is None else float(clip_norm),
-        "replay": {"name": type(replay).__qualname__, **dataclasses.asdict(replay)},
+        "replay": {"name": type(replay).__qualname__, **_given(dataclasses.asdict(replay))},
         "precision": precision,
         "keys": np.asarray(jax.random.key_data(keys)).tolist(),
     }
@@ -134,6 +135,11 @@ def train(
             recipe, states, history, iterations, folder, checkpoint_seconds, watcher
         )
     return Run(task, unstack(states.method, seeds), int(iterations), history, settings, path)
+
+
+def _given(settings: dict[str, Any]) -> dict[str, Any]:
+    """Without what is not set, so that runs from before a setting existed can be taken up again."""
+    return {name: value for name, value in settings.items() if value is not None}
 
 
 def _loop(

@@ -65,7 +65,6 @@ def build_method(
 
 def build_methods(task: TaskShapes, settings: Mapping[str, Any], *, keys: Array) -> AbstractMethod:
     """A stack of new methods, one for each key that it will be trained with."""
-    build_method(task, settings, key=jax.random.key(0))  # says what is wrong, if anything
     build = lambda key: build_method(task, settings, key=jax.random.split(key)[0])  # noqa: E731
     return eqx.filter_vmap(build)(keys)
 
