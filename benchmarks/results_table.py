@@ -16,7 +16,13 @@ from irem import report
 from irem.report import number
 
 ROOT = Path(__file__).parent.parent
-SHOWN = ("composition-curve", "steps-by-difficulty", "steps-by-size", "energy-landscape")
+SHOWN = (
+    "composition-curve",
+    "steps-by-difficulty",
+    "steps-by-size",
+    "energy-landscape",
+    "denoising-steps",
+)
 
 
 def sums_table(results):
@@ -162,10 +168,13 @@ def read(name):
 
 
 def scratchpad_table():
-    """With and without a scratchpad, once that has been run at full scale."""
-    if not (ROOT / "results/scratchpad.json").is_file():
-        return "Not run at full scale yet; `irem reproduce scratchpad --full` makes this table.\n"
-    return report.result_table(read("scratchpad")).as_markdown()
+    """With and without a scratchpad."""
+    if (ROOT / "results/scratchpad.json").is_file():
+        return report.result_table(read("scratchpad")).as_markdown()
+    return (
+        "From a quick run (`--quick`: 2 seeds, 600 iterations, graphs 400); it has not been run at "
+        "full scale yet.\n\n" + report.result_table(read("quick/scratchpad")).as_markdown()
+    )
 
 
 def filled(page, contents):
@@ -197,6 +206,7 @@ def pages():
             "pace": pace(settings),
         },
         "docs/sat.md": sat_tables(read("sat")),
+        "docs/denoising.md": {"denoising": report.result_table(read("denoising")).as_markdown()},
         "docs/inference.md": {
             "search": search_table(inference),
             "rules": rules_table(inference),
@@ -209,9 +219,10 @@ def pages():
 
 
 def images():
-    """The figures of docs/results.md, by path."""
+    """The figures of the docs that are drawn from results, by path."""
     drawn = report.reproduction_figures(report.read_results(ROOT / "results"))
-    return {ROOT / f"docs/images/{name}.png": report.png(drawn[name]) for name in SHOWN}
+    shown = {**{name: drawn[name] for name in SHOWN}, "sat": report.sat_curves(read("sat"))}
+    return {ROOT / f"docs/images/{name}.png": report.png(figure) for name, figure in shown.items()}
 
 
 if __name__ == "__main__":

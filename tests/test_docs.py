@@ -10,7 +10,7 @@ import pytest
 import irem
 
 ROOT = Path(__file__).parent.parent
-PAGES = ("README.md", "docs/index.md", "docs/extending.md", "docs/sat.md")
+PAGES = ("README.md", "docs/index.md", "docs/extending.md", "docs/sat.md", "docs/denoising.md")
 # By their code, as two pages begin with the same example.
 EXAMPLES = {
     code: f"{page}-{number}"

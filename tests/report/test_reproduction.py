@@ -182,7 +182,7 @@ def test_committed_figures_are_drawn():
     results = report.read_results(irem.experiments.committed_results())
     drawn = report.reproduction_figures(results)
     names = {"teaser", "steps-by-size", "steps-by-difficulty", "element-error"}
-    names |= {"energy-landscape", "composition-example", "composition-curve"}
+    names |= {"energy-landscape", "composition-example", "composition-curve", "denoising-steps"}
     assert set(drawn) == names
     for figure in drawn.values():
         assert report.png(figure).startswith(b"\x89PNG")

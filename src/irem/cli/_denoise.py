@@ -135,8 +135,8 @@ def _quality(planes: np.ndarray, picture: Picture) -> float:
 def _draw(
     path: Path, run: Run, picture: Picture, planes: np.ndarray, add_noise: float | None
 ) -> None:
-    noisy = dataclasses.replace(picture, planes=planes).grey()
-    clean = None if add_noise is None else picture.grey()
-    frames = walk_frames(run.models[0], noisy, clean)
+    plane = len(planes) // 2  # the only one, or green; the mean of three would be less noisy
+    clean = None if add_noise is None else picture.planes[plane]
+    frames = walk_frames(run.models[0], planes[plane], clean)
     figure = report.denoising_strip(frames, None if add_noise is None else f"noise {add_noise:g}")
     figure.savefig(path, dpi=150)

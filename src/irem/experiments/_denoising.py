@@ -38,8 +38,9 @@ _FRAME, _FRAME_STEPS = 192, (0, 2, 3, 5)
 
 def denoising(study: Study) -> list[dict[str, Any]]:
     """Quality by method and strength of noise."""
-    rows = [_noisy(study), *(_network(study, label) for label in _settings(study))]
-    return [cell for row in [*rows, _non_local_means(study)] for cell in row]
+    networks = [_network(study, label) for label in _settings(study)]
+    rows = [_noisy(study), _non_local_means(study), *networks]
+    return [cell for row in rows for cell in row]
 
 
 def psnr(y: Any, target: Any) -> Float[Array, "..."]:
@@ -112,7 +113,7 @@ def walk_frames(
 
 def _settings(study: Study) -> dict[str, dict[str, Any]]:
     """Methods by the label of their rows, as `build_methods` takes them."""
-    unet, dncnn = study.scale.unet, study.scale.dncnn
+    unet, dncnn = (dataclasses.asdict(s) for s in (study.scale.unet, study.scale.dncnn))
     energy = {"name": "conv", **unet, "bias": False}
     return {
         "dncnn-bias": {"name": "feedforward", "network": "dncnn", **dncnn, "bias": True},

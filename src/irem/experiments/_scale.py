@@ -1,7 +1,6 @@
 """How much a reproduction costs: the paper's settings, or as much as two cores do in minutes."""
 
 import dataclasses
-from collections.abc import Mapping
 from typing import Any
 
 from irem.tasks import AbstractTask
@@ -16,6 +15,17 @@ class Budget:
     learning_rate: float = 1e-4
     decay: str = "constant"
     clip_norm: float | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Layers:
+    """Size of a network of pictures."""
+
+    width: int
+    depth: int
+
+
+_IMAGES = Budget(20_000, 64, learning_rate=7e-4, decay="cosine", clip_norm=0.05)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,11 +52,11 @@ class Scale:
     problems: int
     vectors: Budget
     graphs: Budget
-    images: Budget
     pace_iterations: int
-    unet: Mapping[str, int]
-    dncnn: Mapping[str, int]
-    patches_replayed: int
+    images: Budget = _IMAGES
+    unet: Layers = Layers(48, 3)
+    dncnn: Layers = Layers(64, 20)
+    patches_replayed: int = 4096
     test_pictures: int | None = None
     test_side: int | None = None
 
@@ -65,10 +75,6 @@ FULL = Scale(
     problems=1000,
     vectors=Budget(iterations=10_000, batch_size=128),
     graphs=Budget(iterations=10_000, batch_size=64),
-    images=Budget(20_000, 64, learning_rate=7e-4, decay="cosine", clip_norm=0.05),
-    unet={"width": 48, "depth": 3},
-    dncnn={"width": 64, "depth": 20},
-    patches_replayed=4096,
     pace_iterations=1000,
 )
 """The paper's settings (Appendix C), with five seeds."""
@@ -80,8 +86,8 @@ QUICK = Scale(
     vectors=Budget(iterations=600, batch_size=32, learning_rate=1e-3, decay="cosine"),
     graphs=Budget(iterations=400, batch_size=16, learning_rate=1e-3, decay="cosine"),
     images=Budget(300, 8, learning_rate=2e-3, decay="cosine", clip_norm=0.05),
-    unet={"width": 16, "depth": 1},
-    dncnn={"width": 16, "depth": 6},
+    unet=Layers(16, 1),
+    dncnn=Layers(16, 6),
     patches_replayed=256,
     test_pictures=2,
     test_side=128,

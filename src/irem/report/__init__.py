@@ -12,6 +12,7 @@ from irem.report._page import image as image
 from irem.report._page import png as png
 from irem.report._paper_figures import denoising_steps as denoising_steps
 from irem.report._paper_figures import denoising_strip as denoising_strip
+from irem.report._paper_figures import sat_curves as sat_curves
 from irem.report._paper_tables import comparison as comparison
 from irem.report._paper_tables import contradictions as contradictions
 from irem.report._paper_tables import irem_table as irem_table

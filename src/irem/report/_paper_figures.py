@@ -184,11 +184,39 @@ def denoising_strip(frames: Frames, what: str | None = None) -> Figure:
     if frames.quality is not None:
         titles = [f"{t}\n{q:.1f} dB" for t, q in zip(titles, frames.quality, strict=True)]
         titles.append("clean\n")
-    figure = Figure(figsize=(2.0 * len(pictures), 2.45), layout="constrained")
+    figure = Figure(figsize=(2.0 * len(pictures), 2.6), layout="constrained")
     for axes, picture, title in zip(
         figure.subplots(1, len(pictures)), pictures, titles, strict=True
     ):
         axes.imshow(picture, cmap="gray", vmin=0, vmax=1, interpolation="nearest")
         axes.set_title(title, fontsize=9)
         axes.set_axis_off()
+    return figure
+
+
+def sat_curves(found: Mapping[str, Any]) -> Figure:
+    """3-SAT: cost of an evaluation, descents by clause ratio, and a network's share."""
+    figure, ((cost, ratios, network),) = _grid(1, 3, 3.8, 3.0)
+    variables = [row["variables"] for row in found["evaluations"]]
+    times = [float(np.median(row["microseconds"])) for row in found["evaluations"]]
+    cost.loglog(variables, times, "o-", color=_COLOURS["irem"])
+    linear = times[-1] / variables[-1] * np.asarray(variables)
+    cost.loglog(variables, linear, ":", color="#6b7280", label="in proportion")
+    cost.set_xlabel("variables, clause ratio 4")
+    cost.set_ylabel("microseconds an evaluation")
+    cost.legend(frameon=False, fontsize=8)
+    rows = found["ratios"]
+    descents = [row["descents_mean"] for row in rows]
+    ratios.plot([row["ratio"] for row in rows], descents, "o-", color=_COLOURS["irem"])
+    ratios.set_ylim(0)
+    ratios.set_xlabel("clauses a variable (100 variables)")
+    ratios.set_ylabel("descents until satisfied, mean")
+    for name, kind, label in (("irem", "sizes", "descent"), ("feedforward",) * 2 + ("network",)):
+        shares = [100 * row["solved"] / row["formulas"] for row in found[kind]]
+        sizes = [row["variables"] for row in found[kind]]
+        network.semilogx(sizes, shares, "o-", color=_COLOURS[name], label=label)
+    network.set_ylim(-4, 104)
+    network.set_xlabel("variables, clause ratio 3.5")
+    network.set_ylabel("satisfiable formulas solved, %")
+    network.legend(frameon=False, fontsize=8, loc="center right")
     return figure

@@ -99,7 +99,7 @@ class Denoise(AbstractTask):
     variant: str = "paper"
     images: str | None = None
     size: int = 64
-    scales: tuple[float, ...] = _SCALES
+    scales: Sequence[float] = _SCALES
     hold_out: int = 0
 
     def __post_init__(self) -> None:
