@@ -26,6 +26,7 @@ def test_examples_run(code, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     # The first examples train at full size; here they only have to run.
     quick = code.replace("iterations=10_000, batch_size=128", "iterations=2, batch_size=4")
+    quick = quick.replace("jax.random.key(2), 1000,", "jax.random.key(2), 20,")
     exec(compile(quick, "example", "exec"), {"__name__": "example"})
     assert capsys.readouterr().out.strip()
 
