@@ -34,7 +34,7 @@ def main():
     finish(arguments.folder, half=True)
     assert is_finished(arguments.folder)
     irem.load(arguments.folder)
-    size = sum(p.stat().st_size for p in arguments.folder.iterdir())
+    size = (arguments.folder / "checkpoint.safetensors").stat().st_size
     print(f"{arguments.folder}: {size:,} bytes")
     assert size < LARGEST, f"more than {LARGEST:,} bytes"
 

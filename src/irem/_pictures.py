@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float, Shaped
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import Image, ImageOps
 
 from irem._errors import InputError
 from irem._files import write_whole
@@ -63,14 +63,16 @@ def read_picture(path: Path) -> Picture:
         raise InputError(f"There is no picture at '{path}'.")
     try:
         with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what matters of a damaged file is raised
             warnings.simplefilter("error", Image.DecompressionBombWarning)
-            with Image.open(path) as image:
+            # Of a file that it opens by name, Pillow maps the pixels as if they stood upright.
+            with path.open("rb") as file, Image.open(file) as image:
                 return _planes(image, path)
     except (Image.DecompressionBombWarning, Image.DecompressionBombError) as error:
         raise InputError(f"'{path}' has too many pixels to be read; cut it into parts.") from error
-    except (UnidentifiedImageError, OSError, SyntaxError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
+    except InputError:
+        raise
+    except Exception as error:  # Pillow raises errors of any kind on damaged files
         raise InputError(
             f"'{path}' is not a picture that can be read ({error}); give a PNG, JPEG or TIFF file."
         ) from error
@@ -102,7 +104,8 @@ def read_folder(folder: Path) -> list[Float[np.ndarray, "height width"]]:
     """All pictures of a folder, grey, in the order of their names."""
     if not folder.is_dir():
         raise InputError(f"'{folder}' is not a folder; give one with PNG, JPEG or TIFF pictures.")
-    paths = sorted(p for p in folder.iterdir() if p.suffix.lower() in SUFFIXES)
+    visible = (p for p in folder.iterdir() if p.is_file() and not p.name.startswith("."))
+    paths = sorted(p for p in visible if p.suffix.lower() in SUFFIXES)
     if not paths:
         raise InputError(f"'{folder}' has no pictures; give a folder with PNG, JPEG or TIFF files.")
     return _grey(paths)
@@ -128,8 +131,15 @@ def _grey(paths: Iterable[Path]) -> list[Float[np.ndarray, "height width"]]:
 
 
 def _planes(image: Image.Image, path: Path) -> Picture:
-    if getattr(image, "n_frames", 1) > 1:
+    # Some cameras put a second, smaller picture into their JPEG files (MPO).
+    if getattr(image, "n_frames", 1) > 1 and image.format != "MPO":
         raise InputError(f"'{path}' holds several pictures; give each one as a file of its own.")
+    if image.mode not in _DEEP and any(
+        ";16" in str(tile.args) for tile in getattr(image, "tile", ())
+    ):
+        raise InputError(
+            f"'{path}' has 16 bits for each of several colours; convert it to 8 bits, or to grey."
+        )
     image = ImageOps.exif_transpose(image)
     if image.mode in _DEEP:
         numbers = np.asarray(image).astype(np.float32)
@@ -137,9 +147,12 @@ def _planes(image: Image.Image, path: Path) -> Picture:
             raise InputError(f"'{path}' has numbers beyond 16 bits; convert it to 8 or 16 bits.")
         return Picture(numbers[None] / 65535, deep=True)
     if image.mode in ("P", "PA"):
-        grey = all(len(set(c)) == 1 for _, c in _colours(image.convert("RGB")))
         alpha = "A" if "transparency" in image.info or image.mode == "PA" else ""
-        image = image.convert(("LA" if alpha else "L") if grey else f"RGB{alpha}")
+        image = image.convert(f"RGB{alpha}")
+        grey = all(len(set(c)) == 1 for _, c in _colours(image.convert("RGB")))
+        image = image.convert(f"L{alpha}") if grey else image
+    elif "transparency" in image.info and image.mode in ("1", "L", "RGB"):
+        image = image.convert("RGBA" if image.mode == "RGB" else "LA")
     image = image.convert(_READ_AS.get(image.mode, image.mode))
     if image.mode not in ("L", "LA", "RGB", "RGBA"):
         raise InputError(

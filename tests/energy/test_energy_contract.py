@@ -14,7 +14,7 @@ from irem.energy import ENERGIES, AbstractEnergy, from_function
 KEY = jax.random.key(0)
 COUNT = 3
 # An energy is built for the first of these that it accepts.
-TASKS = (irem.tasks.Addition(size=5), irem.tasks.ShortestPath())
+TASKS = (irem.tasks.Addition(size=5), irem.tasks.ShortestPath(), irem.tasks.Denoise())
 
 
 class Valley(eqx.Module):

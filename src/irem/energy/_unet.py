@@ -75,7 +75,7 @@ def _shifted_products(
 ) -> Float[Array, "h w o"]:
     """The same as a sum over the places of the kernel."""
     (height, width, _), size = features.shape, weight.shape[0]
-    around = (size // 2, (size - 1) // 2)
+    around = ((size - 1) // 2, size // 2)
     padded = jnp.pad(features, (around, around, (0, 0)))
     shifts = [(i, j) for i in range(size) for j in range(size)]
     parts = [padded[i : i + height, j : j + width] for i, j in shifts]

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt8
 
-from irem._checks import count
+from irem._checks import count, count_or_none, positive
 from irem._errors import InputError
 from irem._pictures import photographs, read_folder, resized
 from irem._problem import Problem
@@ -106,15 +106,16 @@ class Denoise(AbstractTask):
         """Refuse settings that make no problem."""
         super().__post_init__()
         count("size", self.size)
-        if self.hold_out < 0:
-            raise InputError(f"`hold_out` must be 0 or more, got {self.hold_out}.")
+        count_or_none("hold_out", self.hold_out)
         object.__setattr__(self, "scales", tuple(self.scales))
+        for scale in self.scales:
+            positive("scales", scale)
 
     @functools.cached_property
     def album(self) -> Album:
         """All patches; the pictures are read when they are first needed."""
         pictures = self._pictures()
-        pictures = pictures[: len(pictures) - self.hold_out]
+        pictures = pictures[: max(0, len(pictures) - self.hold_out)]
         if not pictures:
             raise InputError(f"All pictures are held out ({self.hold_out}); hold out fewer.")
         smallest = min(min(p.shape) for p in pictures)
@@ -125,12 +126,19 @@ class Denoise(AbstractTask):
                 f"patch of {self.size}; take it out, or ask for smaller patches."
             )
         scaled = [p if s == 1 else resized(p, s) for p in pictures for s in self.scales]
-        return Album.of([p for p in scaled if min(p.shape) >= self.size], self.size)
+        fitting = [p for p in scaled if min(p.shape) >= self.size]
+        if not fitting:
+            raise InputError(
+                f"At the scales {self.scales} no picture is as large as a patch of {self.size}; "
+                "ask for larger scales or smaller patches."
+            )
+        with jax.ensure_compile_time_eval():  # the caller may be traced, the pictures are not
+            return Album.of(fitting, self.size)
 
     def held_out(self) -> list[np.ndarray]:
         """The pictures that are left out."""
         pictures = self._pictures()
-        return pictures[len(pictures) - self.hold_out :]
+        return pictures[max(0, len(pictures) - self.hold_out) :]
 
     def _pictures(self) -> list[np.ndarray]:
         return photographs() if self.images is None else read_folder(Path(self.images))
