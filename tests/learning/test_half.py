@@ -12,7 +12,7 @@ import safetensors.numpy
 import irem
 from irem._problem import Problem
 from irem.learning import Candidates, finish, is_finished
-from irem.learning._run import find_run
+from irem.learning._run import find_run, is_in_zoo
 from irem.methods import build_methods
 
 TASK = irem.tasks.get("addition", size=2)
@@ -162,3 +162,8 @@ def test_a_bound_that_leaves_nothing_is_refused(clip):
 def test_a_bound_that_is_none_is_refused():
     with pytest.raises(irem.InputError, match=r"^`clip` must be finite, got inf\.$"):
         irem.Replay(clip=float("inf"))
+
+
+def test_nothing_is_written_to_a_model_that_comes_along(tmp_path):
+    assert is_in_zoo(find_run("zoo:denoise"))
+    assert not is_in_zoo(tmp_path)

@@ -16,7 +16,7 @@ from irem.cli._common import (
     progress_bar,
 )
 from irem.experiments import calibration_difficulties
-from irem.learning import Run, write_calibrations
+from irem.learning import Run, is_in_zoo, write_calibrations
 
 NAME = "calibrate"
 HELP = "Learn which error to expect of an answer from how it was found, and measure how well."
@@ -57,12 +57,16 @@ def command(
 
 
 def calibrate(run: Run, problems: int, seed: int) -> tuple[irem.Calibration, ...]:
-    """Calibrate every model of a run on validation problems, and keep that in its folder."""
+    """Calibrate every model of a run on validation problems, and keep that in its folder.
+
+    Nothing is kept of a model of the zoo, whose folder belongs to the package.
+    """
     key = fresh_key(seed, "calibrate")
     total = len(calibration_difficulties(run.task)) * problems * len(run.models)
     with progress_bar("calibrating", total) as advance:
         options = {"problems": problems, "on_batch": advance, "key": key}
         calibrations = tuple(irem.calibrate(m, run.task, **options) for m in run.models)
     assert run.path is not None
-    write_calibrations(run.path, run.iteration, calibrations)
+    if not is_in_zoo(run.path):
+        write_calibrations(run.path, run.iteration, calibrations)
     return calibrations

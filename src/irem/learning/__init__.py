@@ -9,6 +9,7 @@ from irem.learning._replay import NoReplay as NoReplay
 from irem.learning._replay import Replay as Replay
 from irem.learning._run import History as History
 from irem.learning._run import Run as Run
+from irem.learning._run import is_in_zoo as is_in_zoo
 from irem.learning._run import iterations_done as iterations_done
 from irem.learning._run import load as load
 from irem.learning._run import read_settings as read_settings

@@ -130,16 +130,22 @@ def load(
 
 
 _ZOO = "zoo:"
+_ZOO_FOLDER = Path(__file__).parents[1] / "zoo"
 
 
 def find_run(path: str | Path) -> Path:
     """The folder of a run, which may be given as the name of a model that comes with irem."""
     if not str(path).startswith(_ZOO):
         return Path(path)
-    folder = Path(__file__).parents[1] / "zoo"
     name = str(path).removeprefix(_ZOO)
-    known("model", name, sorted(p.name for p in folder.iterdir() if (p / SETTINGS).is_file()))
-    return folder / name
+    models = (p.name for p in _ZOO_FOLDER.iterdir() if (p / SETTINGS).is_file())
+    known("model", name, sorted(models))
+    return _ZOO_FOLDER / name
+
+
+def is_in_zoo(path: Path) -> bool:
+    """Whether a folder is that of a model that comes with irem, to which nothing is written."""
+    return path.parent == _ZOO_FOLDER
 
 
 def read_calibrations(path: Path, iteration: int, seeds: int) -> tuple[Calibration, ...] | None:
