@@ -263,8 +263,11 @@ def test_without_settings_the_energy_is_that_of_the_shipped_model():
 @pytest.mark.parametrize(
     ("task", "message"),
     [
-        ("addition", r"needs images, and 'addition' has vectors; use the MLP energy"),
-        ("shortest-path", r"needs images, and 'shortest-path' has graphs; use the GINE energy"),
+        (
+            "addition",
+            r"needs pictures, and 'addition' has problems of a fixed size; use the MLP energy",
+        ),
+        ("shortest-path", r"needs pictures, and 'shortest-path' has graphs; use the GINE energy"),
     ],
 )
 def test_tasks_without_pictures_are_refused(task, message):

@@ -8,10 +8,9 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from irem._errors import InputError
 from irem._inputs import pictures
 from irem.energy._unet import NoiseNet
-from irem.energy.base import AbstractEnergy, TaskShapes
+from irem.energy.base import AbstractEnergy, TaskShapes, check_kind
 
 
 class Conv(AbstractEnergy):
@@ -60,12 +59,7 @@ class Conv(AbstractEnergy):
         key: PRNGKeyArray,
     ) -> Conv:
         """An energy for the pictures of `task`."""
-        if task.kind != "images":
-            other = "GINE" if task.kind == "graphs" else "MLP"
-            raise InputError(
-                f"The Conv energy needs images, and '{task.name}' has {task.kind}; use the {other} "
-                "energy for it."
-            )
+        check_kind("Conv", task, "images")
         return cls(width=width, depth=depth, head=head, bias=bias, key=key)
 
     def settings(self) -> dict[str, Any]:

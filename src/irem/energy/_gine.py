@@ -14,7 +14,7 @@ from irem._checks import count, count_or_none, known
 from irem._errors import InputError
 from irem._inputs import graphs
 from irem._problem import Graph
-from irem.energy.base import AbstractJointEnergy, TaskShapes
+from irem.energy.base import AbstractJointEnergy, TaskShapes, check_kind
 
 AGGREGATES = ("sum", "mean")
 """How a graph network joins the messages that a node receives."""
@@ -100,12 +100,7 @@ class GINE(AbstractJointEnergy):
         key: PRNGKeyArray,
     ) -> GINE:
         """An energy for the graphs of `task`."""
-        if task.kind != "graphs":
-            other = "Conv" if task.kind == "images" else "MLP"
-            raise InputError(
-                f"The GINE energy needs graphs, and '{task.name}' has {task.kind}; use the {other} "
-                "energy for it."
-            )
+        check_kind("GINE", task, "graphs")
         return cls(width=width, depth=depth, aggregate=aggregate, scratch=scratch, key=key)
 
     def settings(self) -> dict[str, Any]:

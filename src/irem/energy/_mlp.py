@@ -12,9 +12,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from irem._checks import count, count_or_none
-from irem._errors import InputError
 from irem._inputs import vectors
-from irem.energy.base import AbstractJointEnergy, TaskShapes
+from irem.energy.base import AbstractJointEnergy, TaskShapes, check_kind
 
 
 class MLP(AbstractJointEnergy):
@@ -74,12 +73,7 @@ class MLP(AbstractJointEnergy):
         key: PRNGKeyArray,
     ) -> MLP:
         """An energy with the shapes of `task`."""
-        if task.kind != "vectors":
-            other = "GINE" if task.kind == "graphs" else "Conv"
-            raise InputError(
-                f"The MLP energy needs problems of a fixed size, and '{task.name}' has "
-                f"{task.kind} of any size; use the {other} energy for it."
-            )
+        check_kind("MLP", task, "vectors")
         x_shape, y_shape = task.shapes
         sizes = {"width": width, "depth": depth, "scratch": scratch}
         return cls(x_shape, y_shape, **sizes, key=key)  # pyright: ignore[reportArgumentType]

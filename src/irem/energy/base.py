@@ -25,6 +25,23 @@ class TaskShapes(Protocol):
         ...
 
 
+_KINDS = {
+    "vectors": ("problems of a fixed size", "MLP"),
+    "graphs": ("graphs", "GINE"),
+    "images": ("pictures", "Conv"),
+}
+
+
+def check_kind(energy: str, task: TaskShapes, kind: str) -> None:
+    """Refuse a task whose problems are of another kind than `energy` is for."""
+    if task.kind != kind:
+        has, other = _KINDS[task.kind]
+        raise InputError(
+            f"The {energy} energy needs {_KINDS[kind][0]}, and '{task.name}' has {has}; use the "
+            f"{other} energy for it."
+        )
+
+
 class AbstractEnergy(eqx.Module):
     """A score E(x, y) that is low where `y` answers `x`. Takes one problem, never a batch.
 
