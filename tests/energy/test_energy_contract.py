@@ -13,6 +13,8 @@ from irem.energy import ENERGIES, AbstractEnergy, from_function
 
 KEY = jax.random.key(0)
 COUNT = 3
+LAYERS = {"width": 16, "depth": 2}
+SIZES = {"conv": {"width": 4, "depth": 1, "head": 1}}  # a depth of 1 is ten layers already
 # An energy is built for the first of these that it accepts.
 TASKS = (irem.tasks.Addition(size=5), irem.tasks.ShortestPath(), irem.tasks.Denoise())
 
@@ -33,7 +35,7 @@ def build(name):
         return from_function(Valley(weight), answer_shape=(4,)), (3,), (4,)
     for task in TASKS:
         try:
-            energy = ENERGIES[name].for_task(task, width=16, depth=2, key=KEY)
+            energy = ENERGIES[name].for_task(task, **SIZES.get(name, LAYERS), key=KEY)
         except irem.InputError:
             continue
         x_shape, y_shape = (tuple(s or 5 for s in shape) for shape in task.shapes)
