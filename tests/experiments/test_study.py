@@ -151,3 +151,7 @@ def test_settings_are_written_down(tiny_study):
     assert study.about()["scale"]["vectors"]["iterations"] == 20
     kept = json.loads((study.folder / "study.json").read_text())
     assert kept["tasks"]["addition"]["size"] == 9
+
+
+def test_there_is_no_strip_before_a_model_is_trained(tiny_study):
+    assert irem.experiments.strip_frames(tiny_study()) is None

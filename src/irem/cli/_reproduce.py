@@ -19,6 +19,7 @@ from irem.experiments import (
     committed_results,
     read_result,
     reproduce,
+    strip_frames,
 )
 
 NAME = "reproduce"
@@ -93,6 +94,8 @@ def command(
             progress=progress,
         )
         results = [reproduce(study, name) for name in names]
+        if "denoising" in names:
+            _draw_strip(study)
     except KeyboardInterrupt:
         say(f"Stopped; what is finished is kept in '{folder}', and the same command goes on.")
         raise typer.Exit(130) from None
@@ -101,6 +104,15 @@ def command(
     _print(results, json, one=what != "all")
     if not json:
         typer.echo(f"The page is '{page}'.")
+
+
+def _draw_strip(study: Study) -> None:
+    """A test picture after some of the steps, beside the page."""
+    frames = strip_frames(study)
+    if frames is not None:
+        path = study.folder / "denoising-strip.png"
+        write_whole(path, report.png(report.denoising_strip(frames)))
+        study.say(f"A picture after some of its steps is in '{path}'.")
 
 
 def _print(results: list[dict[str, Any]], json: bool, *, one: bool) -> None:

@@ -5,6 +5,7 @@ from irem.experiments._demo import Demo as Demo
 from irem.experiments._demo import demo as demo
 from irem.experiments._denoising import Frames as Frames
 from irem.experiments._denoising import psnr as psnr
+from irem.experiments._denoising import strip_frames as strip_frames
 from irem.experiments._denoising import walk_frames as walk_frames
 from irem.experiments._evaluate import Answering as Answering
 from irem.experiments._evaluate import Evaluation as Evaluation

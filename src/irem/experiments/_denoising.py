@@ -16,7 +16,7 @@ from irem._pictures import read_folder
 from irem.descent import Reason, Walkable, solve
 from irem.experiments._paper import PRINTED_DENOISING
 from irem.experiments._study import Study, num_parameters
-from irem.learning import Replay, Run
+from irem.learning import Replay, Run, is_finished
 from irem.methods import AbstractBaseline, answer
 from irem.tasks import LARGEST_SIGMA
 
@@ -109,6 +109,15 @@ def walk_frames(
     pictures = np.asarray(solution.trajectory.ys)[list(steps)]
     quality = None if clean is None else tuple(float(v) for v in psnr(pictures, clean[None]))
     return Frames(steps, pictures, quality, clean)
+
+
+def strip_frames(study: Study) -> Frames | None:
+    """The walk of IREM on the first test picture with the strongest noise, if IREM is trained."""
+    if not is_finished(study.folder / "models" / "denoise-irem"):
+        return None
+    run, _ = trained(study, "irem")
+    clean = test_pictures(study)[0]
+    return walk_frames(run.model, noise(clean, 0, SIGMAS[-1]), clean)
 
 
 def _settings(study: Study) -> dict[str, dict[str, Any]]:
