@@ -102,13 +102,18 @@ def write_picture(path: Path, picture: Picture) -> None:
 
 def read_folder(folder: Path) -> list[Float[np.ndarray, "height width"]]:
     """All pictures of a folder, grey, in the order of their names."""
+    return _grey(list_folder(folder))
+
+
+def list_folder(folder: Path) -> list[Path]:
+    """The pictures of a folder in the order of their names, or a sentence that there are none."""
     if not folder.is_dir():
         raise InputError(f"'{folder}' is not a folder; give one with PNG, JPEG or TIFF pictures.")
     visible = (p for p in folder.iterdir() if p.is_file() and not p.name.startswith("."))
     paths = sorted(p for p in visible if p.suffix.lower() in SUFFIXES)
     if not paths:
         raise InputError(f"'{folder}' has no pictures; give a folder with PNG, JPEG or TIFF files.")
-    return _grey(paths)
+    return paths
 
 
 def photographs() -> list[Float[np.ndarray, "height width"]]:

@@ -31,6 +31,8 @@ def assert_refused(result, *words):
         (("train", "addition", "--out", "run", "--method", "magic"), ("Unknown method 'magic'",)),
         (("train", "addition", "--out", "run", "--energy", "cnn"), ("Unknown energy 'cnn'",)),
         (("train", "addition", "--out", "run", "--energy", "gine"), ("needs graphs",)),
+        (("reproduce", "table1", "--quick", "--images", "."), ("--images", "denoising")),
+        (("reproduce", "denoising", "--quick", "--images", "none", "--out", "run"), ("none",)),
         (("train", "edge-copy", "--out", "run", "--energy", "mlp"), ("fixed size",)),
         (
             ("train", "edge-copy", "--out", "run", "--size", 5),

@@ -155,3 +155,18 @@ def test_settings_are_written_down(tiny_study):
 
 def test_there_is_no_strip_before_a_model_is_trained(tiny_study):
     assert irem.experiments.strip_frames(tiny_study()) is None
+
+
+def test_pictures_that_are_not_there_are_refused_before_anything_is_written(tiny_study, tmp_path):
+    with pytest.raises(irem.InputError, match="is not a folder"):
+        tiny_study("none", images=tmp_path / "nowhere")
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_study_keeps_to_its_pictures_and_has_none_until_they_are_asked_for(tiny_study, tmp_path):
+    (tmp_path / "pictures").mkdir()
+    (tmp_path / "pictures" / "one.png").write_bytes(b"not read yet")
+    tiny_study()  # a study of something else, in whose folder denoising goes on
+    assert tiny_study(images=tmp_path / "pictures").pictures.hold_out == 16
+    with pytest.raises(irem.InputError, match="other pictures"):
+        _ = tiny_study().pictures

@@ -36,7 +36,12 @@ StepSize = Annotated[
     float | None,
     typer.Option(help="Size of a fixed step (implies --step fixed).", show_default="as trained"),
 ]
-RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder made by `irem train`.")]
+RunFolder = Annotated[
+    Path,
+    typer.Argument(
+        metavar="RUN", help="Folder made by `irem train`, or a model that comes along: zoo:denoise."
+    ),
+]
 DifficultyName = Annotated[
     str,
     typer.Option(

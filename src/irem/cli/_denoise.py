@@ -10,6 +10,7 @@ import typer
 
 from irem import report
 from irem._errors import InputError
+from irem._files import write_whole
 from irem._pictures import SUFFIXES, Picture, read_picture, write_picture
 from irem.cli._common import (
     Json,
@@ -139,4 +140,4 @@ def _draw(
     clean = None if add_noise is None else picture.planes[plane]
     frames = walk_frames(run.models[0], planes[plane], clean)
     figure = report.denoising_strip(frames, None if add_noise is None else f"noise {add_noise:g}")
-    figure.savefig(path, dpi=150)
+    write_whole(path, report.image(figure, path.suffix[1:]))

@@ -70,6 +70,8 @@ def command(
     """Run experiments, or show their results."""
     known("experiment", what, _NAMES)
     names = list(EXPERIMENTS) if what == "all" else [what]
+    if (images or test_images) and (show or "denoising" not in names):
+        raise InputError("--images and --test-images are for running denoising; leave them out.")
     if show:
         if quick or full or commit is not None:
             raise InputError("--show runs nothing; leave out --quick, --full and --commit.")

@@ -147,13 +147,12 @@ def trained(study: Study, label: str) -> tuple[Run, float | None]:
     """One model; every update sees as many patches, for IREM half of them replayed."""
     settings, batch = _settings(study)[label], study.scale.images.batch_size
     replay = Replay(study.scale.patches_replayed, clip=2.0) if label == "irem" else None
-    half = label == "irem"
     return study.trained(
         study.pictures,
         settings,
         f"denoise-{label}",
         replay=replay,
-        batch_size=batch // 2 if half else batch,
+        batch_size=batch if replay is None else batch // 2,
         seeds=1,
     )
 

@@ -19,6 +19,7 @@ from irem._errors import DivergenceError, InputError
 from irem._files import remove_unfinished, write_whole
 from irem._json import dump
 from irem._keys import fresh_key, training_keys
+from irem._pictures import list_folder
 from irem.experiments._evaluate import Evaluation, TestSet, draw, score
 from irem.experiments._provenance import provenance
 from irem.experiments._scale import Scale
@@ -26,7 +27,7 @@ from irem.learning import AbstractReplay, Run, finish, is_finished, load, train
 from irem.methods import build_methods
 from irem.tasks import AbstractGraphTask, AbstractTask, Denoise
 
-_SETTINGS = "study.json"
+_SETTINGS, _PICTURES = "study.json", "pictures.json"
 
 
 class Study:
@@ -60,7 +61,11 @@ class Study:
     ) -> None:
         self.folder, self.scale, self.say, self.progress = folder, scale, say, progress
         self.tasks = tasks or {name: all_tasks.get(name) for name in all_tasks.TASKS}
-        self.pictures, self.test_images = _pictures(images), test_images
+        # Before anything is written; the pictures themselves are read when they are needed.
+        for given in (images, test_images):
+            if given is not None:
+                list_folder(given)
+        self.images, self.test_images = images, test_images
         self.provenance = provenance(commit)
         self.test_set = functools.cache(self._test_set)
         self._open()
@@ -151,17 +156,9 @@ class Study:
         settings = {
             "scale": self.scale.as_dict(),
             "tasks": {name: task.settings() for name, task in self.tasks.items()},
-            "images": self.pictures.images,
-            "test_images": None if self.test_images is None else str(self.test_images),
         }
-        settings = json.loads(json.dumps(settings))
-        path = self.folder / _SETTINGS
-        if path.exists():
-            if _read(path) != settings:
-                raise InputError(
-                    f"'{self.folder}' holds a reproduction with other settings; choose another "
-                    "folder with --out."
-                )
+        if (self.folder / _SETTINGS).exists():
+            self._agree(_SETTINGS, settings, "settings")
             return
         if self.folder.is_dir():
             remove_unfinished(self.folder, [_SETTINGS])
@@ -171,18 +168,32 @@ class Study:
                 "--out."
             )
         self.folder.mkdir(parents=True, exist_ok=True)
-        write_whole(path, (json.dumps(settings, indent=1) + "\n").encode())
+        self._agree(_SETTINGS, settings, "settings")
+
+    @functools.cached_property
+    def pictures(self) -> Denoise:
+        """What denoising is trained on: the same pictures whenever the study is taken up again."""
+        named = {"images": self.images, "test_images": self.test_images}
+        named = {name: None if path is None else str(path) for name, path in named.items()}
+        self._agree(_PICTURES, named, "pictures")
+        if self.images is None:
+            return Denoise(hold_out=_HELD_OUT_PHOTOGRAPHS)
+        return Denoise(images=str(self.images), hold_out=_HELD_OUT)
+
+    def _agree(self, name: str, settings: dict[str, Any], what: str) -> None:
+        """Keep settings in a file of the folder, or check that those in it are the same."""
+        path, settings = self.folder / name, json.loads(json.dumps(settings))
+        if not path.exists():
+            write_whole(path, (json.dumps(settings, indent=1) + "\n").encode())
+        elif _read(path) != settings:
+            raise InputError(
+                f"'{self.folder}' holds a reproduction with other {what}; choose another folder "
+                "with --out."
+            )
 
 
 # So many pictures of a folder, and of the few photographs, no training sees.
 _HELD_OUT, _HELD_OUT_PHOTOGRAPHS = 16, 2
-
-
-def _pictures(images: Path | None) -> Denoise:
-    """Where patches for training come from."""
-    if images is None:
-        return Denoise(hold_out=_HELD_OUT_PHOTOGRAPHS)
-    return Denoise(images=str(images), hold_out=_HELD_OUT)
 
 
 def method_settings(task: AbstractTask, name: str, aggregate: str | None = None) -> dict[str, Any]:
