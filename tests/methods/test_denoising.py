@@ -19,8 +19,16 @@ from irem._inputs import pictures as as_pictures
 from irem._pictures import read_folder
 from irem.energy import AbstractEnergy, Conv
 from irem.experiments import QUICK, Study, _denoising, psnr, walk_frames
+from irem.experiments._scale import Layers
 from irem.learning import History, Run
-from irem.methods import AbstractBaseline, _denoise, build_method, describe_method, num_tiles
+from irem.methods import (
+    AbstractBaseline,
+    _denoise,
+    build_method,
+    build_methods,
+    describe_method,
+    num_tiles,
+)
 from irem.methods._denoise import _cut, _join, _places
 from irem.methods._image import DnCNN, UNetDenoiser
 
@@ -473,3 +481,29 @@ def test_frames_show_the_descent_from_the_noisy_picture_to_its_answer(clean):
     expected = [quality(p, clean[0]) for p in frames.pictures]
     np.testing.assert_allclose(frames.quality, expected, rtol=1e-4)
     assert walk_frames(Bowl(), noisy).quality is None
+
+
+def test_the_longer_rows_begin_with_one_and_the_same_network(study, monkeypatch):
+    scale = dataclasses.replace(SCALE, images_longer=3, unet=Layers(8, 1))
+    monkeypatch.setattr(study, "scale", scale)
+    runs = {}
+
+    def trained(task, settings, label, *, budget, begin=lambda m: m, seeds, replay=None):
+        methods = begin(build_methods(task, settings, keys=jax.random.split(jax.random.key(0), 1)))
+        runs[label] = (budget, replay)
+        return run(jax.tree.map(lambda a: a[0] + 1 if eqx.is_array(a) else a, methods)), 1.0
+
+    monkeypatch.setattr(study, "trained", trained)
+    first = _denoising._longer_unet(study)
+    unet, energy = (_denoising.trained(study, f"{n}-longer")[0].model for n in ("unet", "irem"))
+    for found in (unet.network.network, energy.energy.network):
+        # Training adds 1 to every number here.
+        assert eqx.tree_equal(found, jax.tree.map(lambda a: a + 1, first))
+    iterations = {label: budget.iterations for label, (budget, _) in runs.items()}
+    short = scale.images.iterations
+    assert iterations == {
+        "denoise-unet-first": 3 * short,
+        "denoise-unet-longer": short,
+        "denoise-irem-longer": short,
+    }
+    assert [replay is not None for _, replay in runs.values()] == [False, False, True]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Iterator
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,11 +15,13 @@ from jaxtyping import Array, Float
 
 from irem._errors import InputError
 from irem._pictures import read_folder
+from irem._trees import map_arrays
 from irem.descent import Reason, Walkable, solve
+from irem.energy import NoiseNet
 from irem.experiments._paper import PRINTED_DENOISING
 from irem.experiments._study import Study, num_parameters
 from irem.learning import Replay, Run, is_finished
-from irem.methods import AbstractBaseline, answer
+from irem.methods import IREM, AbstractBaseline, AbstractMethod, answer
 from irem.tasks import LARGEST_SIGMA
 
 SIGMAS = (25, 35, 45, 55, 65, 75)
@@ -32,6 +36,8 @@ SHOWN_STEPS = (0, 1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200)
 # Pictures of one size that are cleaned together.
 _AT_ONCE = 8
 _NOISE_SEED = 0
+# What goes on from the longer training of the U-Net, and at which rate.
+_LONGER, _LATER_RATE = "-longer", 2e-4
 _PRINTED = {"dncnn-bias": "DnCNN", "irem": "IREM"}
 _FRAME, _FRAME_STEPS = 192, (0, 2, 3, 5)
 
@@ -113,24 +119,30 @@ def walk_frames(
 
 def strip_frames(study: Study) -> Frames | None:
     """The walk of IREM on the first test picture with the strongest noise, if IREM is trained."""
-    if not is_finished(study.folder / "models" / "denoise-irem"):
+    label = "irem-longer" if study.scale.images_longer else "irem"
+    if not is_finished(study.folder / "models" / f"denoise-{label}"):
         return None
-    run, _ = trained(study, "irem")
+    run, _ = trained(study, label)
     clean = test_pictures(study)[0]
     return walk_frames(run.model, noise(clean, 0, SIGMAS[-1]), clean)
 
 
 def _settings(study: Study) -> dict[str, dict[str, Any]]:
-    """Methods by the label of their rows, as `build_methods` takes them."""
+    """Methods by the label of their rows, as `build_methods` takes them.
+
+    Rows that end in `-longer` go on from one and the same longer training of the U-Net.
+    """
     unet, dncnn = (dataclasses.asdict(s) for s in (study.scale.unet, study.scale.dncnn))
     energy = {"name": "conv", **unet, "bias": False}
-    return {
+    rows = {
         "dncnn-bias": {"name": "feedforward", "network": "dncnn", **dncnn, "bias": True},
         "dncnn": {"name": "feedforward", "network": "dncnn", **dncnn, "bias": False},
         "unet-bias": {"name": "feedforward", "network": "unet", **unet, "bias": True},
         "unet": {"name": "feedforward", "network": "unet", **unet, "bias": False},
         "irem": {"name": "irem", "step_size": 1.0, "gradient": "last-step", "energy": energy},
     }
+    longer = ("unet", "irem") if study.scale.images_longer else ()
+    return rows | {f"{label}-longer": rows[label] for label in longer}
 
 
 def _network(study: Study, label: str) -> list[dict[str, Any]]:
@@ -145,16 +157,35 @@ def _network(study: Study, label: str) -> list[dict[str, Any]]:
 
 def trained(study: Study, label: str) -> tuple[Run, float | None]:
     """One model; every update sees as many patches, for IREM half of them replayed."""
-    settings, batch = _settings(study)[label], study.scale.images.batch_size
-    replay = Replay(study.scale.patches_replayed, clip=2.0) if label == "irem" else None
-    return study.trained(
-        study.pictures,
-        settings,
-        f"denoise-{label}",
-        replay=replay,
-        batch_size=batch if replay is None else batch // 2,
-        seeds=1,
-    )
+    budget, begin = study.scale.images, lambda untrained: untrained
+    if label.endswith(_LONGER):
+        budget = dataclasses.replace(budget, learning_rate=_LATER_RATE)
+        begin = functools.partial(_with_network, _longer_unet(study))
+    settings, replay = _settings(study)[label], None
+    if settings["name"] == "irem":
+        replay = Replay(study.scale.patches_replayed, clip=2.0)
+        budget = dataclasses.replace(budget, batch_size=budget.batch_size // 2)
+    return _train(study, settings, label, budget=budget, replay=replay, begin=begin)
+
+
+def _longer_unet(study: Study) -> NoiseNet:
+    """The network that the longer rows begin with."""
+    budget = study.scale.images.longer(study.scale.images_longer)
+    run, _ = _train(study, _settings(study)["unet"], "unet-first", budget=budget)
+    return run.model.network.network
+
+
+def _with_network(network: NoiseNet, untrained: AbstractMethod) -> AbstractMethod:
+    """Models, stacked over seeds, with that network in place of their own."""
+    part = "energy" if isinstance(untrained, IREM) else "network"
+    stacked = map_arrays(lambda leaf: leaf[None], network)
+    return eqx.tree_at(lambda method: getattr(method, part).network, untrained, stacked)
+
+
+def _train(
+    study: Study, settings: dict[str, Any], label: str, **how: Any
+) -> tuple[Run, float | None]:
+    return study.trained(study.pictures, settings, f"denoise-{label}", seeds=1, **how)
 
 
 def _measured(run: Run, study: Study, sigma: int) -> dict[str, Any]:

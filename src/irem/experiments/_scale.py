@@ -1,5 +1,7 @@
 """How much a reproduction costs: the paper's settings, or as much as two cores do in minutes."""
 
+from __future__ import annotations
+
 import dataclasses
 from typing import Any
 
@@ -15,6 +17,10 @@ class Budget:
     learning_rate: float = 1e-4
     decay: str = "constant"
     clip_norm: float | None = None
+
+    def longer(self, times: int) -> Budget:
+        """So many times the iterations."""
+        return dataclasses.replace(self, iterations=times * self.iterations)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,6 +47,8 @@ class Scale:
         images: Training on patches of pictures, one model each; IREM replays half of a batch.
         unet: Size of the network of pictures.
         dncnn: Size of the other one.
+        images_longer: How many times longer the U-Net trains for the rows that go on from it; 0
+            leaves those rows out.
         patches_replayed: Capacity of the replay buffer for patches.
         test_pictures: How many pictures are scored; all by default.
         test_side: Most pixels of their height and width; all by default.
@@ -56,6 +64,7 @@ class Scale:
     images: Budget = _IMAGES
     unet: Layers = Layers(48, 3)
     dncnn: Layers = Layers(64, 20)
+    images_longer: int = 3
     patches_replayed: int = 4096
     test_pictures: int | None = None
     test_side: int | None = None
@@ -88,6 +97,7 @@ QUICK = Scale(
     images=Budget(300, 8, learning_rate=2e-3, decay="cosine", clip_norm=0.05),
     unet=Layers(16, 1),
     dncnn=Layers(16, 6),
+    images_longer=0,
     patches_replayed=256,
     test_pictures=2,
     test_side=128,

@@ -22,9 +22,9 @@ from irem._keys import fresh_key, training_keys
 from irem._pictures import list_folder
 from irem.experiments._evaluate import Evaluation, TestSet, draw, score
 from irem.experiments._provenance import provenance
-from irem.experiments._scale import Scale
+from irem.experiments._scale import Budget, Scale
 from irem.learning import AbstractReplay, Run, finish, is_finished, load, train
-from irem.methods import build_methods
+from irem.methods import AbstractMethod, build_methods
 from irem.tasks import AbstractGraphTask, AbstractTask, Denoise
 
 _SETTINGS, _PICTURES = "study.json", "pictures.json"
@@ -90,9 +90,9 @@ class Study:
         label: str,
         *,
         replay: AbstractReplay | None = None,
-        times: int = 1,
-        batch_size: int | None = None,
+        budget: Budget | None = None,
         seeds: int | None = None,
+        begin: Callable[[AbstractMethod], AbstractMethod] = lambda untrained: untrained,
     ) -> tuple[Run, float | None]:
         """The models of all seeds, and the seconds of their training if it was done in one go now.
 
@@ -101,21 +101,21 @@ class Study:
             method: As `build_methods` takes it.
             label: Name of the run's folder.
             replay: As in `train`.
-            times: How many times the iterations of the scale.
-            batch_size: In place of that of the scale.
+            budget: In place of that of the scale.
             seeds: In place of those of the scale.
+            begin: What training begins with, made of the untrained models.
         """
         path = self.folder / "models" / label
         if is_finished(path):
             return load(path, task=task), None
         keys = training_keys(0, seeds or self.scale.seeds)
-        budget = self.scale.budget(task)
+        budget = budget or self.scale.budget(task)
         begun, start = path.exists(), time.monotonic()
         trained = train(
             task,
-            build_methods(task, method, keys=keys),
-            iterations=times * budget.iterations,
-            batch_size=batch_size or budget.batch_size,
+            begin(build_methods(task, method, keys=keys)),
+            iterations=budget.iterations,
+            batch_size=budget.batch_size,
             learning_rate=budget.learning_rate,
             decay=budget.decay,
             clip_norm=budget.clip_norm,

@@ -69,7 +69,9 @@ def _rows(
     settings = method_settings(task, method, aggregate)
     label = f"{task_name}-{method}" + (f"-{aggregate}" if aggregate else "")
     label += "" if times == 1 else f"-{times}-times"
-    run, seconds = study.trained(task, settings, label, times=times)
+    run, seconds = study.trained(
+        task, settings, label, budget=study.scale.budget(task).longer(times)
+    )
     trained = {
         "iterations": run.iteration,
         "parameters": num_parameters(run.models[0]),

@@ -158,8 +158,12 @@ def _grid(rows: int, columns: int, width: float, height: float) -> tuple[Figure,
 
 
 def denoising_steps(cells: Sequence[Mapping[str, Any]]) -> Figure:
-    """Quality against steps, a line for each strength of noise; unseen ones are dashed."""
+    """Quality against steps, a line for each strength of noise; unseen ones are dashed.
+
+    Of the descents there are, those of the last one.
+    """
     walked = [cell for cell in cells if "psnr_by_step" in cell]
+    walked = [cell for cell in walked if cell["method"] == walked[-1]["method"]]
     figure, ((axes,),) = _grid(1, 1, 5.6, 3.6)
     colours = colormaps["viridis"](np.linspace(0, 0.85, len(walked)))
     for cell, colour in zip(walked, colours, strict=True):

@@ -245,6 +245,8 @@ _DENOISERS = {
     "unet-bias": "U-Net",
     "unet": "U-Net without biases",
     "irem": "IREM",
+    "unet-longer": "U-Net without biases, longer",
+    "irem-longer": "IREM, longer",
 }
 
 

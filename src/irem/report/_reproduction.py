@@ -51,7 +51,9 @@ _EXPLANATIONS: Mapping[str, str] = {
         "rows are the paper's own, on the same pictures if those are BSD68; BM3D, WNNM and "
         "non-local means are told the strength of the noise. The U-Net is the network inside the "
         "energy, in one pass; every method sees as many patches in every update, IREM half of "
-        "them replayed."
+        "them replayed. The two longer rows begin with one and the same U-Net, trained three "
+        "times as long in one pass, and go on for as many updates as the other rows have, at a "
+        "lower rate: one in one pass, the other as the network of an energy."
     ),
     "sums": (
         "The graphs of Table 1, all methods with the sum of messages as GINE has it. Trained on 2 "
