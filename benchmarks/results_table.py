@@ -168,12 +168,11 @@ def read(name):
 
 
 def scratchpad_table():
-    """With and without a scratchpad."""
-    if (ROOT / "results/scratchpad.json").is_file():
-        return report.result_table(read("scratchpad")).as_markdown()
+    """With and without a scratchpad: two tasks at the paper's settings, all at the quick ones."""
     return (
-        "From a quick run (`--quick`: 2 seeds, 600 iterations, graphs 400); it has not been run at "
-        "full scale yet.\n\n" + report.result_table(read("quick/scratchpad")).as_markdown()
+        report.result_table(read("scratchpad")).as_markdown()
+        + "\n\nAll tasks on the quick scale (two seeds, 400 and 600 iterations):\n\n"
+        + report.result_table(read("quick/scratchpad")).as_markdown()
     )
 
 
