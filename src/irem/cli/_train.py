@@ -41,26 +41,34 @@ def command(
         int | None,
         typer.Option(
             help="Fresh problems in an iteration.",
-            show_default="128 as in the paper; graphs 64, pictures 32",
+            show_default="128 as in the paper; graphs 64; pictures, pair and table 32",
         ),
     ] = None,
     learning_rate: Annotated[
-        float | None, typer.Option(help="Of Adam.", show_default="1e-4; pictures 7e-4")
+        float | None,
+        typer.Option(help="Of Adam.", show_default="1e-4; pictures 7e-4; pair and table 2e-3"),
     ] = None,
     decay: Annotated[
         str | None,
         typer.Option(
-            help="constant, or cosine down to zero.", show_default="constant; pictures cosine"
+            help="constant, or cosine down to zero.",
+            show_default="constant; pictures, pair and table cosine",
         ),
     ] = None,
     clip_norm: Annotated[
         float | None,
-        typer.Option(help="Largest norm of a gradient.", show_default="none; pictures 0.05"),
+        typer.Option(
+            help="Largest norm of a gradient.",
+            show_default="none; pictures 0.05; pair and table 0.5",
+        ),
     ] = None,
     num_steps: Annotated[int, typer.Option(help="Steps of reasoning in training.")] = 5,
     step_size: Annotated[
         float | None,
-        typer.Option(help="For irem: size of a step of a descent.", show_default="100; pictures 1"),
+        typer.Option(
+            help="For irem: size of a step of a descent.",
+            show_default="100; pictures, pair and table 1",
+        ),
     ] = None,
     gradient: Annotated[
         str,
@@ -78,7 +86,8 @@ def command(
     clip_replay: Annotated[
         float | None,
         typer.Option(
-            help="For irem: largest size of a replayed entry.", show_default="none; pictures 2"
+            help="For irem: largest size of a replayed entry.",
+            show_default="none; pictures 2; pair and table 3",
         ),
     ] = None,
     variant: Annotated[
@@ -119,10 +128,23 @@ def command(
     depth: Annotated[
         int | None, typer.Option(help="Number of hidden layers.", show_default="paper")
     ] = None,
+    look: Annotated[
+        int | None,
+        typer.Option(
+            help="For pair and table: layers that see the problem alone.", show_default="1"
+        ),
+    ] = None,
+    products: Annotated[
+        int | None,
+        typer.Option(help="For pair and table: products of a layer.", show_default="16"),
+    ] = None,
+    maxima: Annotated[
+        int | None, typer.Option(help="For pair: maxima of a layer.", show_default="16")
+    ] = None,
     aggregate: Annotated[
         str | None,
         typer.Option(
-            help="For graphs: mean of messages, which holds on larger ones, or sum as in GINE.",
+            help="For graphs: mean of messages or paths, which holds on larger ones, or sum.",
             show_default="mean",
         ),
     ] = None,
@@ -148,7 +170,8 @@ def command(
     stored = _stored(out) if resume else {}
     chosen = {**context.params, **stored, **given}
     problems = _problems(task, chosen)
-    chosen |= {n: v for n, v in _DEFAULTS[problems.kind].items() if n not in {**stored, **given}}
+    defaults = _defaults(problems.kind, chosen)
+    chosen |= {n: v for n, v in defaults.items() if n not in {**stored, **given}}
     seed, seeds = chosen["seed"], chosen["seeds"]
     count("seeds", seeds)
     count_or_none("replay", chosen["replay"])
@@ -201,6 +224,21 @@ _DEFAULTS: Mapping[str, Mapping[str, Any]] = {
     "graphs": {**_VECTORS, "energy": "gine", "batch_size": 64},
     "images": _IMAGES,
 }
+_STRUCTURED = {
+    "batch_size": 32,
+    "learning_rate": 2e-3,
+    "decay": "cosine",
+    "clip_norm": 0.5,
+    "step_size": 1.0,
+    "clip_replay": 3.0,
+}
+# What the energy has instead, if it is one of these.
+_BY_ENERGY: Mapping[str, Mapping[str, Any]] = {"pair": _STRUCTURED, "table": _STRUCTURED}
+
+
+def _defaults(kind: str, chosen: Mapping[str, Any]) -> Mapping[str, Any]:
+    by_energy = _BY_ENERGY.get(chosen["energy"], {}) if chosen["method"] == "irem" else {}
+    return {**_DEFAULTS[kind], **by_energy}
 
 
 def _problems(name: str, chosen: dict[str, Any]) -> AbstractTask:
@@ -223,6 +261,9 @@ _OF_METHODS = (
     "scratchpad",
     "width",
     "depth",
+    "look",
+    "products",
+    "maxima",
     "network",
     "bias",
 )
@@ -242,7 +283,8 @@ def _check_options(method: str, given: dict[str, Any]) -> None:
 def _method_settings(chosen: dict[str, Any]) -> dict[str, Any]:
     """What `build_method` needs."""
     name = chosen["method"]
-    names = ("width", "depth", "aggregate", "bias", "network", "head")
+    names = ("width", "depth", "look", "products", "maxima", "aggregate", "scaled")
+    names += ("bias", "network", "head")
     sizes = {n: chosen[n] for n in names if chosen.get(n) is not None}
     if name == "irem":
         energy = chosen["energy"]

@@ -18,6 +18,7 @@ class TaskShapes(Protocol):
 
     name: ClassVar[str]
     kind: ClassVar[str]
+    power: ClassVar[int | None]
 
     @property
     def shapes(self) -> tuple[tuple[int | None, ...], tuple[int | None, ...]]:

@@ -25,6 +25,7 @@ class Addition(AbstractTask):
 
     name: ClassVar[str] = "addition"
     summary: ClassVar[str] = "add two vectors of 400 entries"
+    power: ClassVar[int | None] = 1
     paper_mse: ClassVar = {"same": 0.0003, "harder": 0.0021}
     trivial_mse: ClassVar = {"same": 0.6668, "harder": 4.1676}
     oracle_mse: ClassVar = {"same": 0.0, "harder": 0.0}

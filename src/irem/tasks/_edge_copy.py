@@ -17,6 +17,7 @@ class EdgeCopy(AbstractGraphTask):
 
     name: ClassVar[str] = "edge-copy"
     summary: ClassVar[str] = "copy the value of every edge of a graph"
+    power: ClassVar[int | None] = 1
     paper_mse: ClassVar = {"same": 0.0019, "harder": 0.0019}
     trivial_mse: ClassVar = {"same": 0.3336, "harder": 0.3334}
     oracle_mse: ClassVar = {"same": 0.0, "harder": 0.0}

@@ -29,6 +29,7 @@ class MatrixInverse(AbstractTask):
 
     name: ClassVar[str] = "matrix-inverse"
     summary: ClassVar[str] = "invert a symmetric 20 x 20 matrix"
+    power: ClassVar[int | None] = -1
     paper_mse: ClassVar = {"same": 0.0108, "harder": 0.2083}
     trivial_mse: ClassVar = {"same": 0.0141, "harder": 0.229}
     oracle_mse: ClassVar = {"same": 0.0, "harder": 0.0}

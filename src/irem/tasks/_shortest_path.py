@@ -22,6 +22,7 @@ class ShortestPath(AbstractGraphTask):
 
     name: ClassVar[str] = "shortest-path"
     summary: ClassVar[str] = "find the distance between every pair of nodes"
+    power: ClassVar[int | None] = 1
     paper_mse: ClassVar = {"same": 0.0274, "harder": 0.0464}
     trivial_mse: ClassVar = {"same": 0.0499, "harder": 0.0361}
     oracle_mse: ClassVar = {"same": 0.0, "harder": 0.0}

@@ -38,6 +38,8 @@ class AbstractTask(abc.ABC):
     """Named difficulties for evaluation."""
     training: ClassVar[str] = "same"
     """The difficulty that training draws from."""
+    power: ClassVar[int | None] = None
+    """If `c**power * y` answers `c * x`, that power, 1 or -1."""
     paper_mse: ClassVar[Mapping[str, float]] = MappingProxyType({})
     """IREM's error in the paper's first table, by difficulty."""
     trivial_mse: ClassVar[Mapping[str, float]] = MappingProxyType({})

@@ -1,0 +1,223 @@
+"""An energy on all pairs of things, which sees paths through a third."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
+
+from irem._checks import count_or_none, known, numeric
+from irem._errors import InputError
+from irem._inputs import graphs
+from irem._problem import Graph
+from irem.energy._entries import (
+    AbstractEntryEnergy,
+    AbstractLayer,
+    EntryNet,
+    Real,
+    check_sizes,
+    line_means,
+    linear_map,
+)
+from irem.energy._gine import AGGREGATES
+from irem.energy.base import TaskShapes
+
+
+class Pair(AbstractEntryEnergy):
+    r"""An energy of problems and answers with a number for every pair of things.
+
+    Graphs and square matrices are such problems: with the things in another order, the answer in
+    that order has the same energy. Every layer lets the pair $(i, j)$ hear from itself, from
+    $(j, i)$, from the means of its row and its column, and from all paths through a third thing:
+    products $\sum_k a_{ik} b_{kj}$, which are those of algebra, and maxima
+    $\max_k (c_{ik} + d_{kj})$, which are those of shortest paths, of several features
+    $a, b, c, d$ each. It takes any number of things.
+
+    Arguments:
+        width: Features of a pair.
+        look: Layers that see the problem alone, once per problem.
+        depth: Layers that see the candidate.
+        products: How many products there are.
+        maxima: How many maxima there are.
+        aggregate: `"mean"` of what a product adds up, or the `"sum"` itself, as matrices are
+            multiplied. Sums grow with the number of things.
+        channels: Numbers of a pair in `x`: of shape (n, n), or (n, n, channels) if more than one.
+        power: If $c^p y$ answers $c\,x$, that $p$, 1 or -1: the energy then scales along.
+        key: Where the initial weights come from.
+    """
+
+    network: EntryNet
+    channels: int = eqx.field(static=True)
+    power: int | None = eqx.field(static=True)
+
+    def __init__(
+        self,
+        *,
+        width: int = 32,
+        look: int = 1,
+        depth: int = 1,
+        products: int = 16,
+        maxima: int = 16,
+        aggregate: str = "mean",
+        channels: int = 1,
+        power: int | None = None,
+        key: PRNGKeyArray,
+    ) -> None:
+        check_sizes(power, look, width=width, depth=depth, channels=channels)
+        count_or_none("products", products)
+        count_or_none("maxima", maxima)
+        known("aggregate", aggregate, AGGREGATES)
+        key_net, *keys = jax.random.split(key, 1 + look + depth)
+        layers = [_Triangles(width, products, maxima, aggregate, key=k) for k in keys]
+        self.network = EntryNet(2 * channels + 2, width, layers[:look], layers[look:], key=key_net)
+        self.channels = channels
+        self.power = power
+
+    @classmethod
+    def for_task(
+        cls,
+        task: TaskShapes,
+        *,
+        width: int = 32,
+        look: int = 1,
+        depth: int = 1,
+        products: int = 16,
+        maxima: int = 16,
+        aggregate: str = "mean",
+        scaled: bool = True,
+        key: PRNGKeyArray,
+    ) -> Pair:
+        """An energy for the graphs or square matrices of `task`; if `scaled`, by its `power`."""
+        x_shape, y_shape = task.shapes
+        if len(x_shape) != 2 or x_shape != y_shape or x_shape[0] != x_shape[1]:
+            raise InputError(
+                f"The Pair energy needs graphs or square matrices, and '{task.name}' has problems "
+                f"of shape {x_shape} with answers of shape {y_shape}; use the Table energy for it."
+            )
+        return cls(
+            width=width,
+            look=look,
+            depth=depth,
+            products=products,
+            maxima=maxima,
+            aggregate=aggregate,
+            power=task.power if scaled else None,
+            key=key,
+        )
+
+    def settings(self) -> dict[str, Any]:
+        """What `for_task` needs to build an energy of this size again."""
+        layer = self.network.judge[0]
+        assert isinstance(layer, _Triangles)
+        return {
+            **self.network.sizes(),
+            "products": layer.factors.shape[-1],
+            "maxima": layer.terms.shape[-1],
+            "aggregate": layer.aggregate,
+            "scaled": self.power is not None,
+        }
+
+    def table(self, x: Graph | Array) -> tuple[Float[Array, "n n channels"], Real]:
+        """The pairs of a graph, and its real nodes twice."""
+        if isinstance(x, Graph):
+            return jnp.where(x.pairs, x.edges, 0.0)[..., None], (x.nodes, x.nodes)
+        pairs = x if self.channels > 1 else x[..., None]
+        real = jnp.ones(x.shape[0], bool)
+        return pairs, (real, real)
+
+    def features(self, table: Float[Array, "n n channels"]) -> Float[Array, "n n features"]:
+        """What the network is told of a pair: also whether it is one thing twice."""
+        same = jnp.eye(table.shape[0], dtype=table.dtype)[..., None]
+        return jnp.concatenate([super().features(table), same], axis=-1)
+
+    def answer_shape(self, x: Graph | Array) -> tuple[int, ...]:
+        """One number for every pair."""
+        return x.edges.shape if isinstance(x, Graph) else x.shape[:2]
+
+    def as_batch(self, x: Any) -> tuple[Any, bool]:
+        """`x` as graphs: an n x n matrix, a stack of them, or a table of flat ones."""
+        return graphs(x) if self.channels == 1 else _stack(x, self.channels)
+
+
+class _Triangles(AbstractLayer):
+    """A round of `Pair`."""
+
+    own: Float[Array, "width width"]
+    mirror: Float[Array, "width width"]
+    row: Float[Array, "width width"]
+    column: Float[Array, "width width"]
+    factors: Float[Array, "2 width products"]
+    terms: Float[Array, "2 width maxima"]
+    gather: Float[Array, "products_and_maxima width"]
+    bias: Float[Array, " width"]
+    straight: Float[Array, "products width"]
+    leave: Float[Array, "width width"]
+    aggregate: str = eqx.field(static=True)
+
+    def __init__(
+        self, width: int, products: int, maxima: int, aggregate: str, *, key: PRNGKeyArray
+    ) -> None:
+        keys = iter(jax.random.split(key, 11))
+        square = lambda gain: linear_map(next(keys), width, width, gain=gain)  # noqa: E731
+        two = lambda size: jnp.stack([linear_map(next(keys), width, size) for _ in range(2)])  # noqa: E731
+        self.own, self.mirror, self.row, self.column = map(square, (1.0, 0.5, 0.5, 0.5))
+        self.factors, self.terms = two(products), two(maxima)
+        self.gather = linear_map(next(keys), products + maxima, width, gain=0.5)
+        self.straight = linear_map(next(keys), products, width, gain=0.1)
+        self.leave = square(0.5)
+        self.bias = jnp.zeros(width)
+        self.aggregate = aggregate
+
+    def __call__(self, entries: Float[Array, "n n width"], real: Real) -> Float[Array, "n n width"]:
+        nodes, _ = real
+        products = self._products(entries, nodes)
+        heard = jnp.concatenate([products, self._maxima(entries, nodes)], axis=-1) @ self.gather
+        rows, columns = line_means(entries, real)
+        heard += entries @ self.own + jnp.swapaxes(entries @ self.mirror, 0, 1) + self.bias
+        heard += (rows @ self.row)[:, None] + columns @ self.column
+        return entries + products @ self.straight + jax.nn.swish(heard) @ self.leave
+
+    def _products(
+        self, entries: Float[Array, "n n width"], nodes: Bool[Array, " n"]
+    ) -> Float[Array, "n n products"]:
+        """Of matrices of features, in which padded things are zero."""
+        left, right = entries @ self.factors[0], entries @ self.factors[1]
+        left = jnp.where(nodes[:, None], left, 0.0)
+        share = _MEAN / nodes.sum() if self.aggregate == "mean" else _SUM
+        return share * jnp.einsum("ikp,kjp->ijp", left, right)
+
+    def _maxima(
+        self, entries: Float[Array, "n n width"], nodes: Bool[Array, " n"]
+    ) -> Float[Array, "n n maxima"]:
+        """Of sums of features; a padded thing is on no path."""
+        left, right = entries @ self.terms[0], entries @ self.terms[1]
+        left = jnp.where(nodes[:, None], left, _NEVER)
+        return _best(left, right)
+
+
+# What products are multiplied with, so that those of ten things are about as large as features.
+_MEAN, _SUM = 3.0, 0.3
+# Less than any feature.
+_NEVER = -1e6
+
+
+@jax.checkpoint
+def _best(
+    left: Float[Array, "n n maxima"], right: Float[Array, "n n maxima"]
+) -> Float[Array, "n n maxima"]:
+    """The largest sum over a third, found again for its gradient: no n^3 numbers are kept."""
+    return jnp.max(left[:, :, None] + right, axis=1)
+
+
+def _stack(x: Any, channels: int) -> tuple[Array, bool]:
+    """`x` as a batch of square tables with channels, and whether it was one alone."""
+    x = numeric("x", x)
+    if x.ndim not in (3, 4) or x.shape[-3] != x.shape[-2] or x.shape[-1] != channels or not x.size:
+        raise InputError(
+            f"`x` has shape {x.shape}; expected one problem of shape (n, n, {channels}), or a "
+            f"stack of them of shape (count, n, n, {channels})."
+        )
+    return (x[None], True) if x.ndim == 3 else (x, False)

@@ -1,0 +1,187 @@
+"""Energies that see structure: what they are told, and what they may not depend on."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import irem
+from irem._problem import Graph
+from irem.energy import Pair, Table
+
+KEY = jax.random.key(0)
+RANDOM = np.random.default_rng(0)
+
+
+def normal(*shape):
+    return jnp.asarray(RANDOM.normal(size=shape), jnp.float32)
+
+
+def pair(**settings):
+    return Pair(
+        **{"width": 8, "look": 1, "depth": 2, "products": 3, "maxima": 3, **settings}, key=KEY
+    )
+
+
+def table(**settings):
+    return Table(**{"width": 8, "look": 1, "depth": 2, "products": 3, **settings}, key=KEY)
+
+
+@eqx.filter_jit
+def slope(energy, x, y):
+    return jax.value_and_grad(energy.landscape(x))(y)
+
+
+def assert_close(a, b, rtol=2e-5):
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=rtol, atol=1e-5), a, b)
+
+
+@pytest.mark.parametrize("aggregate", ["mean", "sum"])
+def test_things_in_another_order_have_the_same_energy(aggregate):
+    energy, x, y = pair(aggregate=aggregate), normal(6, 6), normal(6, 6)
+    order = RANDOM.permutation(6)
+    turn = lambda a: a[order][:, order]  # noqa: E731
+    value, gradient = slope(energy, x, y)
+    assert_close(slope(energy, turn(x), turn(y)), (value, turn(gradient)))
+    # Another order of the answer alone is another answer.
+    assert abs(slope(energy, x, turn(y))[0] - value) > 1e-3 * value
+
+
+def test_rows_and_columns_of_a_table_in_another_order_have_the_same_energy():
+    energy, x, y = table(), normal(4, 6), normal(4, 6)
+    rows, columns = RANDOM.permutation(4), RANDOM.permutation(6)
+    turn = lambda a: a[rows][:, columns]  # noqa: E731
+    value, gradient = slope(energy, x, y)
+    assert_close(slope(energy, turn(x), turn(y)), (value, turn(gradient)))
+    assert abs(slope(energy, x, turn(y))[0] - value) > 1e-3 * value
+
+
+def test_entries_of_a_vector_in_another_order_have_the_same_energy():
+    energy, x, y = table(channels=2), normal(2, 7), normal(7)
+    order = RANDOM.permutation(7)
+    value, gradient = slope(energy, x, y)
+    assert_close(slope(energy, x[:, order], y[order]), (value, gradient[order]))
+    assert abs(slope(energy, x, y[order])[0] - value) > 1e-3 * value
+
+
+@pytest.mark.parametrize("aggregate", ["mean", "sum"])
+@pytest.mark.parametrize("power", [None, 1, -1])
+def test_padding_changes_nothing(aggregate, power):
+    energy, x, y = pair(aggregate=aggregate, power=power), normal(4, 4), normal(4, 4)
+    nodes = jnp.arange(7) < 4
+    # What stands in the padding is of no account.
+    edges, candidate = (normal(7, 7).at[:4, :4].set(a) for a in (x, y))
+    value, gradient = slope(energy, Graph(edges, nodes), candidate)
+    assert_close((value, gradient[:4, :4]), slope(energy, x, y))
+    assert not gradient[4:].any()
+    assert not gradient[:, 4:].any()
+
+
+@pytest.mark.parametrize("power", [1, -1])
+@pytest.mark.parametrize("build", [pair, table])
+def test_the_energy_scales_with_the_problem_as_its_answers_do(build, power):
+    energy, x, y = build(power=power), normal(5, 5), normal(5, 5)
+    x = x.at[0, 1].set(0.0)
+    value, gradient = slope(energy, x, y)
+    unit = 7.0**power
+    assert_close(slope(energy, 7 * x, unit * y), (unit**2 * value, unit * gradient), rtol=1e-4)
+    plain = build()
+    assert abs(plain(7 * x, unit * y) / (unit**2 * plain(x, y)) - 1) > 0.01
+
+
+@pytest.mark.parametrize("build", [pair, table])
+def test_a_problem_of_zeros_has_no_size_and_still_an_energy(build):
+    value, gradient = slope(build(power=1), jnp.zeros((3, 3)), normal(3, 3))
+    assert np.isfinite(value)
+    assert np.isfinite(gradient).all()
+
+
+def test_first_guesses_are_as_large_as_answers():
+    x = 100 * normal(5, 5)
+    sizes = {
+        power: float(jnp.abs(pair(power=power).guess(x, (50, 50), key=KEY)).max())
+        for power in (None, 1, -1)
+    }
+    size = float(jnp.sqrt(jnp.mean(jnp.square(x))))
+    assert sizes[None] == pytest.approx(1.0, abs=0.01)
+    assert sizes[1] == pytest.approx(size, rel=0.01)
+    assert sizes[-1] == pytest.approx(1 / size, rel=0.01)
+
+
+def test_no_numbers_for_every_triple_are_kept_for_a_gradient():
+    n, maxima = 24, 8
+    energy, x, y = pair(maxima=maxima, products=1, width=4), normal(n, n), normal(n, n)
+    _, kept = jax.vjp(energy.landscape(x), y)
+    sizes = [leaf.size for leaf in jax.tree.leaves(kept)]
+    assert max(sizes) < n**3
+
+
+def test_channels_beside_the_weights_are_seen_and_not_scaled():
+    energy, x, y = pair(channels=2, power=1), normal(5, 5, 2), normal(5, 5)
+    assert energy.answer_shape(x) == (5, 5)
+    value = energy(x, y)
+    assert abs(energy(x.at[..., 1].set(0.0), y) - value) > 1e-3 * value
+    np.testing.assert_allclose(energy(x.at[..., 0].multiply(3), 3 * y), 9 * value, rtol=1e-4)
+    batch, alone = energy.as_batch(np.asarray(x))
+    assert alone
+    assert batch.shape == (1, 5, 5, 2)
+    assert not energy.as_batch(np.asarray(x)[None])[1]
+
+
+@pytest.mark.parametrize(
+    ("energy", "shape", "expected"),
+    [
+        (pair(channels=2), (5, 5), r"expected one problem of shape \(n, n, 2\)"),
+        (pair(channels=2), (5, 4, 2), r"expected one problem of shape \(n, n, 2\)"),
+        (table(), (3,), r"expected one problem of shape \(rows, columns\)"),
+        (table(channels=2), (3, 7), r"expected one problem of shape \(2, n\)"),
+    ],
+)
+def test_problems_of_another_shape_are_refused(energy, shape, expected):
+    with pytest.raises(ValueError, match=expected):
+        energy.as_batch(np.ones(shape))
+
+
+def test_flat_rows_are_read_in_the_shape_of_training():
+    energy = Table.for_task(irem.tasks.MatrixCompletion(size=3), width=4, key=KEY)
+    batch, alone = energy.as_batch(np.arange(18.0).reshape(2, 9))
+    assert not alone
+    np.testing.assert_array_equal(batch, np.arange(18.0).reshape(2, 3, 3))
+    assert energy.as_batch(np.arange(9.0))[1]
+    batch, alone = energy.as_batch(np.ones((5, 4)))  # a table of another size
+    assert alone
+    assert batch.shape == (1, 5, 4)
+
+
+@pytest.mark.parametrize(
+    ("energy", "task", "message"),
+    [
+        (Pair, irem.tasks.Addition(), r"needs graphs or square matrices, and 'addition' has"),
+        (Table, irem.tasks.ShortestPath(), r"needs answers of the shape of `x`"),
+    ],
+)
+def test_tasks_of_another_kind_are_refused(energy, task, message):
+    with pytest.raises(ValueError, match=message):
+        energy.for_task(task, key=KEY)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"power": 2}, "`power` must be 1, -1 or None, got 2"),
+        ({"look": -1}, "`look` must be 0 or more, got -1"),
+        ({"aggregate": "max"}, "Unknown aggregate 'max'"),
+        ({"maxima": -1}, "`maxima` must be 0 or more"),
+    ],
+)
+def test_settings_that_mean_nothing_are_refused(settings, message):
+    with pytest.raises(ValueError, match=message):
+        pair(**settings)
+
+
+@pytest.mark.parametrize("settings", [{"products": 0}, {"maxima": 0}, {"products": 0, "maxima": 0}])
+def test_products_and_maxima_may_be_left_out(settings):
+    value, gradient = slope(pair(**settings), normal(4, 4), normal(4, 4))
+    assert np.isfinite(value)
+    assert np.abs(gradient).max() > 0
