@@ -67,7 +67,7 @@ class EntryNet(eqx.Module):
     def sizes(self) -> dict[str, int]:
         """Its arguments."""
         return {
-            "width": self.leave.shape[0],
+            "width": self.leave.shape[-2],
             "look": len(self.look),
             "depth": len(self.judge),
         }

@@ -199,7 +199,7 @@ class _Triangles(AbstractLayer):
 
 
 # What products are multiplied with, so that those of ten things are about as large as features.
-_MEAN, _SUM = 3.0, 0.3
+_MEAN, _SUM = 3.0, 0.1
 # Less than any feature.
 _NEVER = -1e6
 

@@ -17,6 +17,7 @@ from irem.experiments._paper_figures import figures
 from irem.experiments._protocol import protocol
 from irem.experiments._scratchpad import scratchpad
 from irem.experiments._step_size import step_size
+from irem.experiments._structure import structure
 from irem.experiments._study import Study
 from irem.experiments._table1 import longer, sums, table1
 
@@ -32,6 +33,7 @@ EXPERIMENTS: Mapping[str, Callable[[Study], Any]] = MappingProxyType(
         "longer": longer,
         "protocol": protocol,
         "scratchpad": scratchpad,
+        "structure": structure,
     }
 )
 """Every experiment by name: tables return a list of cells, `figures` a mapping of figures."""

@@ -52,6 +52,7 @@ class Scale:
         patches_replayed: Capacity of the replay buffer for patches.
         test_pictures: How many pictures are scored; all by default.
         test_side: Most pixels of their height and width; all by default.
+        structure: Share of the iterations that energies which see structure are given.
         pace_iterations: Iterations of a timed chunk.
     """
 
@@ -64,6 +65,7 @@ class Scale:
     images: Budget = _IMAGES
     unet: Layers = Layers(48, 3)
     dncnn: Layers = Layers(64, 20)
+    structure: float = 1.0
     images_longer: int = 3
     patches_replayed: int = 4096
     test_pictures: int | None = None
@@ -97,6 +99,7 @@ QUICK = Scale(
     images=Budget(300, 8, learning_rate=2e-3, decay="cosine", clip_norm=0.05),
     unet=Layers(16, 1),
     dncnn=Layers(16, 6),
+    structure=0.02,
     images_longer=0,
     patches_replayed=256,
     test_pictures=2,

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from irem._checks import count
+from irem._errors import InputError
 from irem._problem import Problem
 from irem.tasks.base import AbstractTask, Difficulty
 
@@ -31,7 +32,9 @@ class MatrixCompletion(AbstractTask):
     larger factors. The noise is part of the answer, so no method reaches zero.
 
     Arguments:
-        size: Rows and columns of the matrix.
+        size: Rows of the matrix, and columns unless they are told.
+        columns: Columns of the matrix.
+        given: Share of the entries that are given.
     """
 
     name: ClassVar[str] = "matrix-completion"
@@ -43,34 +46,42 @@ class MatrixCompletion(AbstractTask):
     oracle_problems: ClassVar[int | None] = 200
 
     size: int = 20
+    columns: int | None = None
+    given: float = 0.5
 
     def __post_init__(self) -> None:
         """Refuse settings that make no problem."""
         super().__post_init__()
         count("size", self.size)
+        if self.columns is not None:
+            count("columns", self.columns)
+        if not 0 < self.given < 1:
+            raise InputError(f"`given` must be a share between 0 and 1, got {self.given}.")
 
     @property
     def shapes(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Shapes of `x` and `y`."""
-        return (self.size, self.size), (self.size, self.size)
+        shape = (self.size, self.columns or self.size)
+        return shape, shape
 
     def sample(self, key: PRNGKeyArray, difficulty: Difficulty = "same") -> Problem:
         """Draw one problem."""
         self.check_difficulty(difficulty)
         key_u, key_v, key_noise, key_given = jax.random.split(key, 4)
         scale = _FACTOR[self.variant][str(difficulty)]
-        u = scale * jax.random.normal(key_u, (self.size, _RANK))
-        v = scale * jax.random.normal(key_v, (self.size, _RANK))
-        noise = _NOISE * jax.random.normal(key_noise, (self.size, self.size))
+        rows, columns = self.shapes[1]
+        u = scale * jax.random.normal(key_u, (rows, _RANK))
+        v = scale * jax.random.normal(key_v, (columns, _RANK))
+        noise = _NOISE * jax.random.normal(key_noise, (rows, columns))
         y = jnp.matmul(u, v.T, precision="highest") + noise
-        given = jax.random.bernoulli(key_given, 0.5, y.shape)
+        given = jax.random.bernoulli(key_given, self.given, y.shape)
         return Problem(jnp.where(given, y, 0.0), y)
 
-    def trivial(self, x: Float[Array, "*batch n n"]) -> Float[Array, "*batch n n"]:
+    def trivial(self, x: Float[Array, "*batch n m"]) -> Float[Array, "*batch n m"]:
         """Keep what is given, zero elsewhere."""
         return x
 
-    def oracle(self, x: Float[Array, "*batch n n"]) -> Float[Array, "*batch n n"]:
+    def oracle(self, x: Float[Array, "*batch n m"]) -> Float[Array, "*batch n m"]:
         """Mean of the posterior under the training distribution, by Gibbs sampling of the factors.
 
         The prior of the training distribution is kept on harder problems too; it costs next to
