@@ -8,7 +8,7 @@ import pytest
 
 import irem
 
-COMMANDS = ("demo", "tasks", "train", "evaluate", "solve", "calibrate", "compose", "figure")
+COMMANDS = ("demo", "tasks", "train", "evaluate", "solve", "calibrate", "compose", "figure", "zoo")
 # What the issue tracker's users script against.
 EVALUATE_KEYS = {
     "task", "method", "energy", "difficulty", "problems", "max_steps", "mse", "mse_sem",
