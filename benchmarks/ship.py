@@ -3,7 +3,8 @@
     python benchmarks/ship.py runs/denoise src/irem/zoo/denoise
 
 What the run says of folders of its own machine is left out, and of its history all but every tenth
-entry. The card beside it is written by hand.
+entry. The card beside it is written by hand; `irem zoo` shows its first line below the
+heading.
 """
 
 import argparse

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import irem
+from irem.cli._main import _COMMANDS
 
 ROOT = Path(__file__).parent.parent
 PAGES = ("README.md", "docs/index.md", "docs/extending.md", "docs/sat.md", "docs/denoising.md")
@@ -47,6 +48,14 @@ def public_names():
             )
             if not imported_for_use:
                 yield f"{module.__name__}.{name}"
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/command-line.md"])
+def test_every_command_is_documented(page):
+    text = (ROOT / page).read_text()
+    # The demo is `make demo` in the README.
+    names = [c.NAME for c in _COMMANDS if (page, c.NAME) != ("README.md", "demo")]
+    assert [name for name in names if f"irem {name} " not in text.replace("`", " ")] == []
 
 
 def test_every_public_name_is_in_the_reference():

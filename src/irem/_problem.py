@@ -55,6 +55,12 @@ def first_guess(key: PRNGKeyArray, shape: tuple[int, ...]) -> Float[Array, "..."
     return jax.random.uniform(key, shape, minval=-1.0, maxval=1.0)
 
 
+def rounded(y: ArrayLike) -> Float[Array, "..."]:
+    """1 where an answer is at least one half, else 0: the answer of a task that asks for bits."""
+    y = jnp.asarray(y)
+    return (y >= 0.5).astype(y.dtype)
+
+
 def square_error(
     y: Shaped[Array, "*batch"],
     target: Shaped[Array, "*batch"],

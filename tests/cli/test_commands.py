@@ -8,7 +8,7 @@ import pytest
 
 import irem
 
-COMMANDS = ("demo", "tasks", "train", "evaluate", "solve", "calibrate", "compose", "figure")
+COMMANDS = ("demo", "tasks", "train", "evaluate", "solve", "calibrate", "compose", "figure", "zoo")
 # What the issue tracker's users script against.
 EVALUATE_KEYS = {
     "task", "method", "energy", "difficulty", "problems", "max_steps", "mse", "mse_sem",
@@ -59,6 +59,8 @@ def test_evaluate_prints_one_json_object(task, difficulty, energy, runs, irem_cl
     assert printed["oracle_mse"] == pytest.approx(0, abs=1e-10)
     # The paper prints nothing for vectors of 6, matrices of 3 or graphs of 7.
     assert printed["paper_mse"] is None
+    # No answer of these tasks is 0 or 1.
+    assert not any("right" in name or "exact" in name for name in printed)
 
 
 def test_evaluate_measures_what_python_measures(runs, irem_cli):
@@ -133,6 +135,7 @@ def test_solve_writes_answers_of_the_right_shape(out, several, runs, irem_cli, t
     assert result.code == 0
     shape = (5, 6) if several else (6,)
     assert json.loads(result.out)["shape"] == list(shape)
+    assert "decided" not in json.loads(result.out)  # a sum is not 0 or 1
     if out == "y.npy":
         y = np.load(tmp_path / out)
     elif out == "y.npz":

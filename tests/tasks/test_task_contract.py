@@ -70,6 +70,12 @@ def test_batch_has_the_declared_shapes(task):
 
 
 @every_task
+def test_answers_are_bits_where_the_task_says_so_and_only_there(task):
+    answers = np.asarray(task.batch(KEY, COUNT).y)
+    assert np.isin(answers, (0, 1)).all() == task.binary
+
+
+@every_task
 def test_training_difficulty_is_one_of_the_difficulties(task):
     assert task.training in task.difficulties
 

@@ -39,7 +39,8 @@ StepSize = Annotated[
 RunFolder = Annotated[
     Path,
     typer.Argument(
-        metavar="RUN", help="Folder made by `irem train`, or a model that comes along: zoo:denoise."
+        metavar="RUN",
+        help="Folder made by `irem train`, or zoo:NAME for a model that comes along (`irem zoo`).",
     ),
 ]
 DifficultyName = Annotated[

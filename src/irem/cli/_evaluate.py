@@ -89,11 +89,20 @@ def command(
         "steps": f"{result.steps_mean:.1f} on average"
         + ("" if result.max_steps is None else f", budget {result.max_steps}"),
         "converged": None if result.converged is None else f"{100 * result.converged:.1f} %",
+        "entries right": _share("entries", result.entries_right, result.trivial_entries_right),
+        "exact": _share("problems", result.exact, result.trivial_exact),
     }.items():
         if value is not None:
             typer.echo(f"{name:>14}  {value}")
     if result.mse > result.trivial_mse:
         typer.echo("irem: A predictor that learns nothing has a smaller error.", err=True)
+
+
+def _share(what: str, share: float | None, trivial: float | None) -> str | None:
+    """A share of right answers beside that of the trivial predictor, where there are shares."""
+    if share is None or trivial is None:
+        return None
+    return f"{100 * share:.1f} % of {what}, rounded (trivial {100 * trivial:.1f} %)"
 
 
 def _halting(run: irem.Run, halting: str) -> irem.Run:

@@ -22,6 +22,7 @@ from irem.cli import (
     _solve,
     _tasks,
     _train,
+    _zoo,
 )
 
 app = typer.Typer(
@@ -44,6 +45,7 @@ _COMMANDS = (
     _figure,
     _reproduce,
     _report,
+    _zoo,
     _denoise,
     _sat,
 )

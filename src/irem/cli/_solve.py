@@ -79,7 +79,7 @@ def command(
     options: dict[str, Any] = {"starts": starts, "max_steps": max_steps, "step": rule}
     if max_error is not None:
         options["calibration"] = _calibration(loaded, model)
-    tally = _Tally()
+    tally = _Tally(decided=0 if loaded.task.binary else None)
     try:
         with (
             progress_bar("answering", total) as advance,
@@ -117,6 +117,7 @@ def command(
                 "max_error": max_error,
                 "abstained": tally.abstained,
                 "unfamiliar": tally.unfamiliar,
+                **({} if tally.decided is None else {"decided": tally.decided / tally.problems}),
             }
         )
         return
@@ -125,13 +126,14 @@ def command(
 
 @dataclasses.dataclass
 class _Tally:
-    """What is said of all answers together."""
+    """What is said of all answers together; `decided` where they are to be 0 or 1."""
 
     problems: int = 0
     steps: int = 0
     converged: int = 0
     abstained: int = 0
     unfamiliar: int = 0
+    decided: int | None = None
     energy: float = 0.0
     reasons: Counter[str] = dataclasses.field(default_factory=Counter)
     answer: tuple[int, ...] = ()
@@ -148,6 +150,8 @@ class _Tally:
         self.reasons.update(solution.reasons())
         if solution.expected_error is not None:
             self.unfamiliar += int(np.isinf(solution.expected_error).sum())
+        if self.decided is not None:
+            self.decided += int(np.sum(np.asarray(solution.decided) & ~abstained))
 
     def shape(self, problems: int) -> list[int]:
         return list(self.answer) if self.alone else [problems, *self.answer]
@@ -190,10 +194,13 @@ def _abstained(solution: Solution, max_error: float | None) -> np.ndarray:
 
 
 def _tell(tally: _Tally, out: Path, max_steps: int, max_error: float | None) -> None:
+    decided = ""
+    if tally.decided is not None:
+        decided = f"{100 * tally.decided / tally.problems:.1f} % decided; "
     what = "one problem" if tally.problems == 1 else f"{tally.problems} problems"
     typer.echo(
         f"Answered {what} in {tally.steps / tally.problems:.1f} steps on average; "
-        f"{100 * tally.converged / tally.problems:.1f} % converged; written to '{out}'."
+        f"{100 * tally.converged / tally.problems:.1f} % converged; {decided}written to '{out}'."
     )
     if max_error is not None:
         typer.echo(

@@ -3,8 +3,11 @@
 import enum
 
 import equinox as eqx
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
+
+from irem._problem import rounded
 
 
 class Reason(enum.IntEnum):
@@ -48,6 +51,10 @@ class Trajectory(eqx.Module):
     energies: Float[Array, "..."] | None = None
 
 
+_UNDECIDED = 0.25
+"""Between 0 and 1, what is farther from both than this is neither."""
+
+
 class Solution(eqx.Module):
     """Answers, and how they were found. In a batch every field has a leading axis of problems.
 
@@ -76,6 +83,20 @@ class Solution(eqx.Module):
     trajectory: Trajectory | None = None
     spread: Float[Array, "..."] | None = None
     expected_error: Float[Array, "..."] | None = None
+
+    @property
+    def rounded(self) -> Float[Array, "..."]:
+        """The answer where 0 or 1 is asked for: 1 where `y` is at least one half, else 0."""
+        return rounded(self.y)
+
+    @property
+    def decided(self) -> Bool[Array, "..."]:
+        """Whether every entry of an answer lies within 0.25 of 0 or 1; a NaN does not.
+
+        Pairs of padded nodes are entries as well, and stay where they were guessed.
+        """
+        near = jnp.abs(self.y - self.rounded) <= _UNDECIDED
+        return near.all(axis=tuple(range(jnp.ndim(self.steps), near.ndim)))
 
     def reasons(self) -> dict[str, int]:
         """How many problems stopped for which reason."""

@@ -11,7 +11,7 @@ from jaxtyping import PRNGKeyArray
 
 from irem._checks import count
 from irem._errors import InputError
-from irem._problem import Problem
+from irem._problem import Problem, rounded
 from irem.descent import MAX_STEPS, AbstractHalt, AbstractStep, Reason, Walkable, solve
 from irem.experiments._paper import paper_mse
 from irem.learning import Run
@@ -20,6 +20,8 @@ from irem.tasks import AbstractTask, Difficulty
 
 Answering = Walkable | AbstractBaseline
 """Whatever can be asked: an energy, a trained model, a baseline."""
+
+_SHARES = ("entries_right", "exact", "trivial_entries_right", "trivial_exact")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,6 +43,11 @@ class Evaluation:
         oracle_mse: Error of the best possible answer, on the same problems.
         oracle_problems: On how many of them `oracle_mse` was taken.
         paper_mse: The paper's error of this method, where it prints one for this very task.
+        entries_right: Where answers are 0 or 1: the share of entries that are right after rounding,
+            the mean over problems and models.
+        exact: Likewise the share of problems whose every entry is right.
+        trivial_entries_right: `entries_right` of the predictor that learns nothing.
+        trivial_exact: `exact` of the predictor that learns nothing.
     """
 
     task: str
@@ -57,10 +64,16 @@ class Evaluation:
     oracle_mse: float
     oracle_problems: int
     paper_mse: float | None
+    entries_right: float | None = None
+    exact: float | None = None
+    trivial_entries_right: float | None = None
+    trivial_exact: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """The fields as plain values for JSON."""
-        return dataclasses.asdict(self)
+        """The fields as plain values for JSON; shares of right answers only where they exist."""
+        left_out = _SHARES if self.exact is None else ()
+        fields = dataclasses.asdict(self)
+        return {name: value for name, value in fields.items() if name not in left_out}
 
 
 def evaluate(
@@ -149,6 +162,7 @@ def score(
         oracle_mse=oracle_mse,
         oracle_problems=oracle_problems,
         paper_mse=paper_mse(chosen[0], task, test_set.difficulty),
+        **(_shares(task, batch, found) if task.binary else {}),
     )
 
 
@@ -205,6 +219,19 @@ def problem_errors(y: jax.Array, batch: Problem) -> np.ndarray:
     axes = tuple(range(1, y.ndim))
     square = jnp.where(mask, jnp.square(y - batch.y), 0)
     return np.asarray(square.sum(axes) / mask.sum(axes), np.float64)
+
+
+def _shares(task: AbstractTask, batch: Problem, found: Sequence[Answered]) -> dict[str, float]:
+    """What is right after rounding, for the answers that were found and for the trivial one."""
+    # The squared error of a bit is 1 where it is wrong; what is no answer is wrong throughout.
+    wrong = np.stack([np.where(f.sound, problem_errors(rounded(f.y), batch), 1.0) for f in found])
+    trivial = problem_errors(rounded(jax.jit(task.trivial)(batch.x)), batch)
+    return {
+        "entries_right": float(1 - wrong.mean()),
+        "exact": float((wrong == 0).mean()),
+        "trivial_entries_right": float(1 - trivial.mean()),
+        "trivial_exact": float((trivial == 0).mean()),
+    }
 
 
 def _as_models(models: Run | Answering | Sequence[Answering]) -> Sequence[Any]:

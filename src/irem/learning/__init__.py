@@ -7,6 +7,7 @@ from irem.learning._replay import Buffer as Buffer
 from irem.learning._replay import Candidates as Candidates
 from irem.learning._replay import NoReplay as NoReplay
 from irem.learning._replay import Replay as Replay
+from irem.learning._run import ZOO as ZOO
 from irem.learning._run import History as History
 from irem.learning._run import Run as Run
 from irem.learning._run import is_in_zoo as is_in_zoo
@@ -25,3 +26,5 @@ from irem.learning._trainer import DECAYS as DECAYS
 from irem.learning._trainer import PRECISIONS as PRECISIONS
 from irem.learning._trainer import adam as adam
 from irem.learning._trainer import train as train
+from irem.learning._zoo import ZooModel as ZooModel
+from irem.learning._zoo import zoo as zoo

@@ -44,6 +44,16 @@ def load_arrays(path: Path, like: Tree, prefix: str = "") -> Tree:
         ) from error
 
 
+def array_shapes(path: Path, prefix: str) -> list[tuple[int, ...]]:
+    """Shapes of the arrays whose names begin with `prefix`; only the file's header is read."""
+    try:
+        with safetensors.safe_open(path, framework="numpy") as file:
+            names = [name for name in file.keys() if name.startswith(prefix)]  # noqa: SIM118
+            return [tuple(file.get_slice(name).get_shape()) for name in names]
+    except safetensors.SafetensorError as error:
+        raise InputError(f"'{path}' is truncated or damaged ({error}); restore it.") from error
+
+
 def keep_arrays(path: Path, prefixes: tuple[str, ...], half: str | None = None) -> None:
     """Drop from the file all arrays whose names do not begin with one of `prefixes`.
 

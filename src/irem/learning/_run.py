@@ -129,18 +129,24 @@ def load(
     return Run(task, models, done, history, settings, path, calibrations)
 
 
-_ZOO = "zoo:"
+ZOO = "zoo:"
+"""What the name of a model that comes with irem begins with."""
+
 _ZOO_FOLDER = Path(__file__).parents[1] / "zoo"
 
 
 def find_run(path: str | Path) -> Path:
     """The folder of a run, which may be given as the name of a model that comes with irem."""
-    if not str(path).startswith(_ZOO):
+    if not str(path).startswith(ZOO):
         return Path(path)
-    name = str(path).removeprefix(_ZOO)
-    models = (p.name for p in _ZOO_FOLDER.iterdir() if (p / SETTINGS).is_file())
-    known("model", name, sorted(models))
+    name = str(path).removeprefix(ZOO)
+    known("model", name, zoo_names())
     return _ZOO_FOLDER / name
+
+
+def zoo_names() -> list[str]:
+    """The models that come with irem, without `zoo:` before their names."""
+    return sorted(p.name for p in _ZOO_FOLDER.iterdir() if (p / SETTINGS).is_file())
 
 
 def is_in_zoo(path: Path) -> bool:

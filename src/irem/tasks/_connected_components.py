@@ -23,6 +23,7 @@ class ConnectedComponents(AbstractGraphTask):
 
     name: ClassVar[str] = "connected-components"
     summary: ClassVar[str] = "tell which pairs of nodes of a sparse graph are connected"
+    binary: ClassVar[bool] = True
     paper_mse: ClassVar = {"same": 0.1424, "harder": 0.2171}
     trivial_mse: ClassVar = {"same": 0.1063, "harder": 0.2611}
     oracle_mse: ClassVar = {"same": 0.0, "harder": 0.0}

@@ -34,6 +34,8 @@ class AbstractTask(abc.ABC):
     """What problems are: `"vectors"` of a fixed size, `"graphs"` or `"images"` of any size."""
     summary: ClassVar[str]
     """One line that says what is asked."""
+    binary: ClassVar[bool] = False
+    """Whether every entry of an answer is 0 or 1, so that answers can be rounded."""
     difficulties: ClassVar[tuple[str, ...]] = ("same", "harder")
     """Named difficulties for evaluation."""
     training: ClassVar[str] = "same"
