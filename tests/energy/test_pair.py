@@ -171,6 +171,7 @@ def test_tasks_of_another_kind_are_refused(energy, task, message):
     [
         ({"power": 2}, "`power` must be 1, -1 or None, got 2"),
         ({"look": -1}, "`look` must be 0 or more, got -1"),
+        ({"activation": "relu"}, "Unknown activation 'relu'"),
         ({"aggregate": "max"}, "Unknown aggregate 'max'"),
         ({"maxima": -1}, "`maxima` must be 0 or more"),
     ],
@@ -185,3 +186,35 @@ def test_products_and_maxima_may_be_left_out(settings):
     value, gradient = slope(pair(**settings), normal(4, 4), normal(4, 4))
     assert np.isfinite(value)
     assert np.abs(gradient).max() > 0
+
+
+def test_without_an_activation_the_landscape_is_a_bowl():
+    with jax.enable_x64(True):
+        energy = pair(activation="none", maxima=0, aggregate="sum")
+        energy = jax.tree.map(lambda a: jnp.asarray(a, jnp.float64), energy)
+        x, y, away = (jnp.asarray(RANDOM.normal(size=(5, 5))) for _ in range(3))
+        landscape = jax.jit(energy.landscape(x))
+        at = [float(landscape(y + t * away)) for t in range(4)]
+    # A quadratic has no third difference, and that of a bowl turns upwards.
+    np.testing.assert_allclose(np.diff(at, 3), 0, atol=1e-9 * max(map(abs, at)))
+    assert (np.diff(at, 2) > 0).all()
+
+
+def test_a_trained_stack_is_described_and_loaded_in_its_form(tmp_path):
+    task = irem.tasks.MatrixInverse(size=3)
+    settings = {"name": "pair", "width": 4, "look": 0, "maxima": 0, "activation": "none"}
+    method = {"name": "irem", "step_size": 1.0, "gradient": "last-step", "energy": settings}
+    keys = jax.random.split(KEY, 2)
+    methods = irem.methods.build_methods(task, method, keys=keys)
+    run = irem.train(
+        task,
+        methods,
+        iterations=1,
+        batch_size=2,
+        replay=irem.NoReplay(),
+        key=keys,
+        out=tmp_path / "r",
+    )
+    loaded = irem.load(tmp_path / "r")
+    assert eqx.tree_equal(loaded.models[1], run.models[1])
+    assert settings.items() <= loaded.settings["method"]["energy"].items()

@@ -15,6 +15,9 @@ from irem._checks import count, count_or_none
 from irem._errors import InputError
 from irem.energy.base import AbstractEnergy
 
+ACTIVATIONS = ("swish", "none")
+"""What layers put entries through. With none, nothing but products bends an energy."""
+
 Real = tuple[Bool[Array, " rows"], Bool[Array, " columns"]]
 
 
@@ -23,9 +26,18 @@ class AbstractLayer(eqx.Module):
 
     @abc.abstractmethod
     def __call__(
-        self, entries: Float[Array, "rows columns width"], real: Real
+        self,
+        entries: Float[Array, "rows columns width"],
+        seen: Float[Array, "rows columns width"],
+        real: Real,
     ) -> Float[Array, "rows columns width"]:
-        """The entries after the round; `real` tells real rows and columns from padding."""
+        """The entries after the round.
+
+        Arguments:
+            entries: The entries before it.
+            seen: The entries as they are without a candidate; the same while there is none.
+            real: Tells real rows and columns from padding.
+        """
 
 
 class EntryNet(eqx.Module):
@@ -61,7 +73,7 @@ class EntryNet(eqx.Module):
         key_enter, key_leave = jax.random.split(key)
         self.enter = linear_map(key_enter, num_features + 1, width, gain=2.0)
         self.look, self.judge = tuple(look), tuple(judge)
-        self.leave = linear_map(key_leave, width, 2, gain=0.1)
+        self.leave = linear_map(key_leave, width, 2, gain=0.03)
         self.straight = jnp.zeros(num_features + 1)
 
     def sizes(self) -> dict[str, int]:
@@ -78,13 +90,13 @@ class EntryNet(eqx.Module):
         """Look at the features; return the map from a candidate to the two numbers."""
         seen = features @ self.enter[:-1]
         for layer in self.look:
-            seen = layer(seen, real)
+            seen = layer(seen, seen, real)
         straight = features @ self.straight[:-1]
 
         def judged(y: Float[Array, "rows columns"]) -> tuple[Array, Array]:
             entries = seen + y[..., None] * self.enter[-1]
             for layer in self.judge:
-                entries = layer(entries, real)
+                entries = layer(entries, seen, real)
             answer, cost = jnp.moveaxis(entries @ self.leave, -1, 0)
             return answer + straight + self.straight[-1] * y, cost
 
@@ -159,6 +171,11 @@ def _scaled(
     table: Float[Array, "rows columns channels"], scale: Float[Array, ""]
 ) -> Float[Array, "rows columns channels"]:
     return table.at[..., 0].divide(scale)
+
+
+def activate(name: str, entries: Array) -> Array:
+    """What a layer puts its entries through."""
+    return jax.nn.swish(entries) if name == "swish" else entries
 
 
 def linear_map(

@@ -14,10 +14,12 @@ from irem._errors import InputError
 from irem._inputs import graphs
 from irem._problem import Graph
 from irem.energy._entries import (
+    ACTIVATIONS,
     AbstractEntryEnergy,
     AbstractLayer,
     EntryNet,
     Real,
+    activate,
     check_sizes,
     line_means,
     linear_map,
@@ -44,6 +46,10 @@ class Pair(AbstractEntryEnergy):
         maxima: How many maxima there are.
         aggregate: `"mean"` of what a product adds up, or the `"sum"` itself, as matrices are
             multiplied. Sums grow with the number of things.
+        activation: `"swish"`, or `"none"`: the network is then a polynomial of `x`, and linear in
+            `y`, which enters one factor of a product alone. The energy is a square of that, a bowl
+            with a single lowest point (if there are no maxima), and what is learned of matrices
+            with some eigenvalues holds for others.
         channels: Numbers of a pair in `x`: of shape (n, n), or (n, n, channels) if more than one.
         power: If $c^p y$ answers $c\,x$, that $p$, 1 or -1: the energy then scales along.
         key: Where the initial weights come from.
@@ -62,6 +68,7 @@ class Pair(AbstractEntryEnergy):
         products: int = 16,
         maxima: int = 16,
         aggregate: str = "mean",
+        activation: str = "swish",
         channels: int = 1,
         power: int | None = None,
         key: PRNGKeyArray,
@@ -70,8 +77,9 @@ class Pair(AbstractEntryEnergy):
         count_or_none("products", products)
         count_or_none("maxima", maxima)
         known("aggregate", aggregate, AGGREGATES)
+        known("activation", activation, ACTIVATIONS)
         key_net, *keys = jax.random.split(key, 1 + look + depth)
-        layers = [_Triangles(width, products, maxima, aggregate, key=k) for k in keys]
+        layers = [_Triangles(width, products, maxima, aggregate, activation, key=k) for k in keys]
         self.network = EntryNet(2 * channels + 2, width, layers[:look], layers[look:], key=key_net)
         self.channels = channels
         self.power = power
@@ -87,6 +95,7 @@ class Pair(AbstractEntryEnergy):
         products: int = 16,
         maxima: int = 16,
         aggregate: str = "mean",
+        activation: str = "swish",
         scaled: bool = True,
         key: PRNGKeyArray,
     ) -> Pair:
@@ -104,6 +113,7 @@ class Pair(AbstractEntryEnergy):
             products=products,
             maxima=maxima,
             aggregate=aggregate,
+            activation=activation,
             power=task.power if scaled else None,
             key=key,
         )
@@ -117,6 +127,7 @@ class Pair(AbstractEntryEnergy):
             "products": layer.factors.shape[-1],
             "maxima": layer.terms.shape[-1],
             "aggregate": layer.aggregate,
+            "activation": layer.activation,
             "scaled": self.power is not None,
         }
 
@@ -156,9 +167,17 @@ class _Triangles(AbstractLayer):
     straight: Float[Array, "products width"]
     leave: Float[Array, "width width"]
     aggregate: str = eqx.field(static=True)
+    activation: str = eqx.field(static=True)
 
     def __init__(
-        self, width: int, products: int, maxima: int, aggregate: str, *, key: PRNGKeyArray
+        self,
+        width: int,
+        products: int,
+        maxima: int,
+        aggregate: str,
+        activation: str,
+        *,
+        key: PRNGKeyArray,
     ) -> None:
         keys = iter(jax.random.split(key, 11))
         square = lambda gain: linear_map(next(keys), width, width, gain=gain)  # noqa: E731
@@ -170,21 +189,30 @@ class _Triangles(AbstractLayer):
         self.leave = square(0.5)
         self.bias = jnp.zeros(width)
         self.aggregate = aggregate
+        self.activation = activation
 
-    def __call__(self, entries: Float[Array, "n n width"], real: Real) -> Float[Array, "n n width"]:
+    def __call__(
+        self,
+        entries: Float[Array, "n n width"],
+        seen: Float[Array, "n n width"],
+        real: Real,
+    ) -> Float[Array, "n n width"]:
         nodes, _ = real
-        products = self._products(entries, nodes)
+        products = self._products(seen if self.activation == "none" else entries, entries, nodes)
         heard = jnp.concatenate([products, self._maxima(entries, nodes)], axis=-1) @ self.gather
         rows, columns = line_means(entries, real)
         heard += entries @ self.own + jnp.swapaxes(entries @ self.mirror, 0, 1) + self.bias
         heard += (rows @ self.row)[:, None] + columns @ self.column
-        return entries + products @ self.straight + jax.nn.swish(heard) @ self.leave
+        return entries + products @ self.straight + activate(self.activation, heard) @ self.leave
 
     def _products(
-        self, entries: Float[Array, "n n width"], nodes: Bool[Array, " n"]
+        self,
+        left: Float[Array, "n n width"],
+        right: Float[Array, "n n width"],
+        nodes: Bool[Array, " n"],
     ) -> Float[Array, "n n products"]:
         """Of matrices of features, in which padded things are zero."""
-        left, right = entries @ self.factors[0], entries @ self.factors[1]
+        left, right = left @ self.factors[0], right @ self.factors[1]
         left = jnp.where(nodes[:, None], left, 0.0)
         share = _MEAN / nodes.sum() if self.aggregate == "mean" else _SUM
         return share * jnp.einsum("ikp,kjp->ijp", left, right)

@@ -158,8 +158,12 @@ class _Rectangles(AbstractLayer):
         self.bias = jnp.zeros(width)
 
     def __call__(
-        self, entries: Float[Array, "rows columns width"], real: Real
+        self,
+        entries: Float[Array, "rows columns width"],
+        seen: Float[Array, "rows columns width"],
+        real: Real,
     ) -> Float[Array, "rows columns width"]:
+        del seen
         products = self._products(entries)
         rows, columns = line_means(entries, real)
         heard = products @ self.gather + entries @ self.own + self.bias
