@@ -236,6 +236,28 @@ def scratchpad(cells: Cells, file: str) -> Table:
     return Table((*header, "width", "parameters"), tuple(rows))
 
 
+def structure(cells: Cells, file: str) -> Table:
+    """Tasks and difficulties down; the error, its floors, and what more steps do to it."""
+    walked = list(dict.fromkeys(t for cell in cells for t in cell.get("error_by_step", {})))
+    rows = []
+    for index, cell in enumerate(cells):
+        by_step, steps = cell.get("error_by_step", {}), cell.get("steps_mean")
+        rows.append(
+            (
+                Cell(cell["task"]),
+                Cell(cell["difficulty"]),
+                measured(cell, file, index),
+                Cell(printed(cell["paper"])),
+                Cell(number(cell["trivial"])),
+                Cell(number(cell["best"])),
+                Cell("" if steps is None else f"{steps:.0f}"),
+                *(Cell(number(by_step[t]) if t in by_step else "") for t in walked),
+            )
+        )
+    header = ("task", "problems", "error", "IREM in the paper", "trivial", "best", "steps")
+    return Table((*header, *(f"after {t}" for t in walked)), tuple(rows), labels=2)
+
+
 # What stands in the table of denoising, in its order.
 _DENOISERS = {
     "noisy": "noisy picture",
@@ -284,6 +306,7 @@ _TABLES: Mapping[str, Callable[[Cells, str], Table]] = {
     "protocol": protocol,
     "denoising": denoising,
     "scratchpad": scratchpad,
+    "structure": structure,
 }
 
 
