@@ -90,6 +90,12 @@ def test_the_energy_scales_with_the_problem_as_its_answers_do(build, power):
     assert abs(plain(7 * x, unit * y) / (unit**2 * plain(x, y)) - 1) > 0.01
 
 
+def test_all_vectors_of_a_problem_scale_together():
+    energy, x, y = table(channels=2, power=1), normal(2, 6), normal(6)
+    value, gradient = slope(energy, x, y)
+    assert_close(slope(energy, 5 * x, 5 * y), (25 * value, 5 * gradient), rtol=1e-4)
+
+
 @pytest.mark.parametrize("build", [pair, table])
 def test_a_problem_of_zeros_has_no_size_and_still_an_energy(build):
     value, gradient = slope(build(power=1), jnp.zeros((3, 3)), normal(3, 3))

@@ -120,7 +120,8 @@ class AbstractEntryEnergy(AbstractEnergy):
     network: eqx.AbstractVar[EntryNet]
     power: eqx.AbstractVar[int | None]
 
-    smallest: ClassVar[float] = 1e-12
+    num_scaled: ClassVar[int | None] = None
+    """How many channels of a problem scale, the first ones; all by default."""
 
     @abc.abstractmethod
     def table(self, x: Any) -> tuple[Float[Array, "rows columns channels"], Real]:
@@ -139,7 +140,9 @@ class AbstractEntryEnergy(AbstractEnergy):
         scale = self._scale(table)
         unit = self._unit(scale)
         pairs = real[0][:, None] & real[1]
-        judged = self.network.see(self.features(_scaled(table, scale)), real)
+        judged = self.network.see(
+            self.features(table.at[..., : self.num_scaled].divide(scale)), real
+        )
 
         def energy(y: Array) -> Float[Array, ""]:
             y = jnp.where(pairs, y.reshape(pairs.shape), 0.0) / unit
@@ -155,22 +158,20 @@ class AbstractEntryEnergy(AbstractEnergy):
         return self._unit(self._scale(table)) * super().guess(x, shape, key=key)
 
     def _scale(self, table: Float[Array, "rows columns channels"]) -> Float[Array, ""]:
-        """The size of a problem: that of the first channel."""
+        """The size of a problem; one if it has none."""
         if self.power is None:
             return jnp.ones((), table.dtype)
-        first = table[..., 0]
-        mean = jnp.sum(jnp.square(first)) / jnp.maximum(jnp.sum(first != 0), 1)
-        return jnp.where(mean > self.smallest, jnp.sqrt(jnp.maximum(mean, self.smallest)), 1.0)
+        numbers = table[..., : self.num_scaled]
+        mean = jnp.sum(jnp.square(numbers)) / jnp.maximum(jnp.sum(numbers != 0), 1)
+        return jnp.where(mean > _SMALLEST, jnp.sqrt(jnp.maximum(mean, _SMALLEST)), 1.0)
 
     def _unit(self, scale: Float[Array, ""]) -> Float[Array, ""]:
         """The size of its answer."""
         return scale if self.power is None else scale**self.power
 
 
-def _scaled(
-    table: Float[Array, "rows columns channels"], scale: Float[Array, ""]
-) -> Float[Array, "rows columns channels"]:
-    return table.at[..., 0].divide(scale)
+# The square of a size below which a problem has none.
+_SMALLEST = 1e-12
 
 
 def activate(name: str, entries: Array) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -51,9 +51,12 @@ class Pair(AbstractEntryEnergy):
             with a single lowest point (if there are no maxima), and what is learned of matrices
             with some eigenvalues holds for others.
         channels: Numbers of a pair in `x`: of shape (n, n), or (n, n, channels) if more than one.
-        power: If $c^p y$ answers $c\,x$, that $p$, 1 or -1: the energy then scales along.
+        power: If $c^p y$ answers $c\,x$, that $p$, 1 or -1: the energy then scales along. The first
+            channel is what scales; others may be flags.
         key: Where the initial weights come from.
     """
+
+    num_scaled: ClassVar[int | None] = 1
 
     network: EntryNet
     channels: int = eqx.field(static=True)
