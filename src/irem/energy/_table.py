@@ -10,13 +10,15 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from irem._checks import count, numeric
+from irem._checks import count, known, numeric
 from irem._errors import InputError
 from irem.energy._entries import (
+    ACTIVATIONS,
     AbstractEntryEnergy,
     AbstractLayer,
     EntryNet,
     Real,
+    activate,
     check_sizes,
     line_means,
     linear_map,
@@ -41,6 +43,7 @@ class Table(AbstractEntryEnergy):
         look: Layers that see the problem alone, once per problem.
         depth: Layers that see the candidate.
         products: How many products there are.
+        activation: `"swish"`, or `"none"`: as in `Pair`, the energy is then a bowl.
         channels: Numbers of an entry in `x`.
         shape: Shape of a problem that may also be given as a flat row.
         power: If $c^p y$ answers $c\,x$, that $p$, 1 or -1: the energy then scales along.
@@ -59,6 +62,7 @@ class Table(AbstractEntryEnergy):
         look: int = 1,
         depth: int = 1,
         products: int = 16,
+        activation: str = "swish",
         channels: int = 1,
         shape: tuple[int, ...] | None = None,
         power: int | None = None,
@@ -66,8 +70,9 @@ class Table(AbstractEntryEnergy):
     ) -> None:
         check_sizes(power, look, width=width, depth=depth, channels=channels)
         count("products", products)
+        known("activation", activation, ACTIVATIONS)
         key_net, *keys = jax.random.split(key, 1 + look + depth)
-        layers = [_Rectangles(width, products, key=k) for k in keys]
+        layers = [_Rectangles(width, products, activation, key=k) for k in keys]
         self.network = EntryNet(2 * channels + 1, width, layers[:look], layers[look:], key=key_net)
         self.channels = channels
         self.shape = shape
@@ -82,6 +87,7 @@ class Table(AbstractEntryEnergy):
         look: int = 1,
         depth: int = 1,
         products: int = 16,
+        activation: str = "swish",
         scaled: bool = True,
         key: PRNGKeyArray,
     ) -> Table:
@@ -97,6 +103,7 @@ class Table(AbstractEntryEnergy):
             look=look,
             depth=depth,
             products=products,
+            activation=activation,
             channels=1 if x_shape == y_shape else x_shape[0],  # pyright: ignore[reportArgumentType]
             shape=x_shape,  # pyright: ignore[reportArgumentType]
             power=task.power if scaled else None,
@@ -107,8 +114,12 @@ class Table(AbstractEntryEnergy):
         """What `for_task` needs to build an energy of this size again."""
         layer = self.network.judge[0]
         assert isinstance(layer, _Rectangles)
-        products = layer.factors.shape[-1]
-        return {**self.network.sizes(), "products": products, "scaled": self.power is not None}
+        return {
+            **self.network.sizes(),
+            "products": layer.factors.shape[-1],
+            "activation": layer.activation,
+            "scaled": self.power is not None,
+        }
 
     def table(self, x: Array) -> tuple[Float[Array, "rows columns channels"], Real]:
         """The entries; all rows and columns are real."""
@@ -146,8 +157,9 @@ class _Rectangles(AbstractLayer):
     straight: Float[Array, "products width"]
     leave: Float[Array, "width width"]
     bias: Float[Array, " width"]
+    activation: str = eqx.field(static=True)
 
-    def __init__(self, width: int, products: int, *, key: PRNGKeyArray) -> None:
+    def __init__(self, width: int, products: int, activation: str, *, key: PRNGKeyArray) -> None:
         keys = iter(jax.random.split(key, 10))
         square = lambda gain: linear_map(next(keys), width, width, gain=gain)  # noqa: E731
         self.own, self.row, self.column, self.whole = map(square, (1.0, 0.5, 0.5, 0.5))
@@ -156,6 +168,7 @@ class _Rectangles(AbstractLayer):
         self.straight = linear_map(next(keys), products, width, gain=0.1)
         self.leave = square(0.5)
         self.bias = jnp.zeros(width)
+        self.activation = activation
 
     def __call__(
         self,
@@ -163,18 +176,20 @@ class _Rectangles(AbstractLayer):
         seen: Float[Array, "rows columns width"],
         real: Real,
     ) -> Float[Array, "rows columns width"]:
-        del seen
-        products = self._products(entries)
+        products = self._products(seen if self.activation == "none" else entries, entries)
         rows, columns = line_means(entries, real)
         heard = products @ self.gather + entries @ self.own + self.bias
         heard += (rows @ self.row)[:, None] + columns @ self.column + rows.mean(0) @ self.whole
-        return entries + products @ self.straight + jax.nn.swish(heard) @ self.leave
+        return entries + products @ self.straight + activate(self.activation, heard) @ self.leave
 
     def _products(
-        self, entries: Float[Array, "rows columns width"]
+        self,
+        left: Float[Array, "rows columns width"],
+        entries: Float[Array, "rows columns width"],
     ) -> Float[Array, "rows columns products"]:
         """Of three matrices of features, kept at the size of features."""
-        a, b, c = (entries @ factor for factor in self.factors)
+        a, b = left @ self.factors[0], left @ self.factors[1]
+        c = entries @ self.factors[2]
         between_rows = jnp.einsum("ilp,klp->ikp", a, b)
         share = _SHARE / math.sqrt(math.prod(entries.shape[:2]))
         return share * jnp.einsum("ikp,kjp->ijp", between_rows, c)
