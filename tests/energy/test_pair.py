@@ -194,9 +194,10 @@ def test_products_and_maxima_may_be_left_out(settings):
     assert np.abs(gradient).max() > 0
 
 
-def test_without_an_activation_the_landscape_is_a_bowl():
+@pytest.mark.parametrize(("build", "sizes"), [(pair, {"maxima": 0}), (table, {})])
+def test_without_an_activation_the_landscape_is_a_bowl(build, sizes):
     with jax.enable_x64(True):
-        energy = pair(activation="none", maxima=0, aggregate="sum")
+        energy = build(activation="none", **sizes)
         energy = jax.tree.map(lambda a: jnp.asarray(a, jnp.float64), energy)
         x, y, away = (jnp.asarray(RANDOM.normal(size=(5, 5))) for _ in range(3))
         landscape = jax.jit(energy.landscape(x))

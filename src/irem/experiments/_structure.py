@@ -54,17 +54,25 @@ def _budget(iterations: int, clip_norm: float = 0.5) -> Budget:
     return Budget(iterations, 64, learning_rate=2e-3, decay="cosine", clip_norm=clip_norm)
 
 
+# Enough for answers that are linear in their problems, entry by entry.
+_BOWL = {"width": 16, "look": 0, "products": 1, "activation": "none"}
+
 FORMS: Mapping[str, Form] = MappingProxyType(
     {
-        "edge-copy": Form(
-            {"name": "pair", "width": 16, "look": 0, "products": 1, "maxima": 1}, _budget(5_000)
-        ),
+        "edge-copy": Form({**_BOWL, "name": "pair", "maxima": 0}, _budget(5_000)),
         "connected-components": Form({"name": "pair", "maxima": 0}, _budget(20_000)),
         "shortest-path": Form({"name": "pair", "products": 1}, _budget(20_000)),
-        "addition": Form({"name": "table", "width": 16, "look": 0, "products": 4}, _budget(10_000)),
+        "addition": Form({**_BOWL, "name": "table"}, _budget(5_000)),
         "matrix-completion": Form({"name": "table", "look": 2}, _budget(10_000)),
         "matrix-inverse": Form(
-            {"name": "pair", "look": 2, "depth": 2, "maxima": 0, "aggregate": "sum"},
+            {
+                "name": "pair",
+                "look": 3,
+                "depth": 2,
+                "maxima": 0,
+                "aggregate": "sum",
+                "activation": "none",
+            },
             _budget(20_000, clip_norm=0.1),
         ),
     }
