@@ -1,10 +1,10 @@
-"""Put a finished run into the package, in half precision, as a model that comes with irem.
+"""Put one model of a finished run into the package, as a model that comes with irem.
 
-    python benchmarks/ship.py runs/denoise src/irem/zoo/denoise
+    python benchmarks/ship.py runs/structure/models/addition-structure src/irem/zoo/addition
+    python benchmarks/ship.py --half runs/denoise/models/denoise-irem-longer src/irem/zoo/denoise
 
 What the run says of folders of its own machine is left out, and of its history all but every tenth
-entry. The card beside it is written by hand; `irem zoo` shows its first line below the
-heading.
+entry. The card beside it (README.md) is written by hand; `irem zoo` shows its first sentence.
 """
 
 import argparse
@@ -21,38 +21,44 @@ from irem.learning import finish, is_finished, read_settings
 LARGEST = 4_000_000  # bytes
 
 
-def thin_history(path):
-    """Keep every tenth entry, the last one among them."""
-    arrays = load_file(path)
-    for name in arrays:
-        if name.startswith("['history']"):
-            arrays[name] = arrays[name][::-1][::10][::-1].copy()
-    arrays["['chunks']"] = np.array(len(arrays["['history']['iteration']"]), np.int32)
-    save_file(arrays, path)
-
-
 def main():
     """Copy, finish, check."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("run", type=Path)
     parser.add_argument("folder", type=Path)
+    parser.add_argument("--model", type=int, default=0, help="which of the models of the run")
+    parser.add_argument("--half", action="store_true", help="in half precision")
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
+    checkpoint = arguments.folder / "checkpoint.safetensors"
     for name in ("run.json", "checkpoint.safetensors"):
         shutil.copy(arguments.run / name, arguments.folder / name)
     settings = read_settings(arguments.folder)
     task = settings["task"]["settings"]
     if "images" in task:
         task.update(images=None, hold_out=0)
-    text = json.dumps(settings, indent=2) + "\n"
-    (arguments.folder / "run.json").write_text(text)
-    finish(arguments.folder, half=True)
-    thin_history(arguments.folder / "checkpoint.safetensors")
+    settings["keys"] = settings["keys"][arguments.model :][:1]
+    (arguments.folder / "run.json").write_text(json.dumps(settings, indent=2) + "\n")
+    finish(arguments.folder, half=arguments.half)
+    save_file(one_model(load_file(checkpoint), arguments.model), checkpoint)
     assert is_finished(arguments.folder)
     irem.load(arguments.folder)
-    size = (arguments.folder / "checkpoint.safetensors").stat().st_size
+    size = checkpoint.stat().st_size
     print(f"{arguments.folder}: {size:,} bytes")
     assert size < LARGEST, f"more than {LARGEST:,} bytes"
+
+
+def one_model(arrays, model):
+    """The arrays of one model, and every tenth entry of its history, the last one among them."""
+    kept = {}
+    for name, array in arrays.items():
+        if name.startswith("['history']"):
+            entries = array[::-1][::10][::-1]
+            kept[name] = entries if array.ndim == 1 else entries[:, model : model + 1]
+        elif name.startswith("['state']"):
+            kept[name] = array[model : model + 1]
+    kept["['chunks']"] = np.array(len(kept["['history']['iteration']"]), np.int32)
+    return {name: np.array(array, order="C") for name, array in kept.items()}
 
 
 if __name__ == "__main__":

@@ -105,7 +105,7 @@ def test_one_pixel_is_a_picture(denoise):
         (["grey.png", "--add-noise", "-1"], "0 or more"),
         (["grey.png", "--max-steps", "0"], "max_steps"),
         (["nowhere", "grey.png"], "no run at"),
-        (["zoo:nothing", "grey.png"], "known are denoise"),
+        (["zoo:nothing", "grey.png"], "Unknown model 'nothing'"),
         (["deep.png", "--out", "clean.jpg"], "16 bits"),
         (["grey.png", "--out", "clean.gif"], "ending in"),
         (["grey.png", "--out", "none/clean.png"], "cannot be written"),

@@ -113,9 +113,9 @@ def test_the_model_that_comes_along_takes_little_room():
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("denoize", r"^Unknown model 'denoize'; known are denoise\. Did you mean 'denoise'\?$"),
-        ("", r"^Unknown model ''; known are denoise\.$"),
-        ("../zoo/denoise", r"^Unknown model '\.\./zoo/denoise'; known are denoise\."),
+        ("denoize", r"^Unknown model 'denoize'; known are .*denoise.*\. Did you mean 'denoise'\?$"),
+        ("", r"^Unknown model ''; known are .*denoise.*\.$"),
+        ("../zoo/denoise", r"^Unknown model '\.\./zoo/denoise'; known are .*denoise"),
     ],
 )
 def test_an_unknown_model_is_refused_with_a_hint(name, message):
