@@ -45,6 +45,7 @@ from irem.experiments._scale import FULL as FULL
 from irem.experiments._scale import QUICK as QUICK
 from irem.experiments._scale import Budget as Budget
 from irem.experiments._scale import Scale as Scale
+from irem.experiments._structure import FORMS as FORMS
 from irem.experiments._study import Study as Study
 from irem.experiments._trust import COVERAGES as COVERAGES
 from irem.experiments._trust import Trust as Trust
