@@ -123,10 +123,12 @@ def command(
         ),
     ] = None,
     width: Annotated[
-        int | None, typer.Option(help="Units of a hidden layer.", show_default="paper")
+        int | None,
+        typer.Option(help="Units of a hidden layer.", show_default="paper; pair and table 32"),
     ] = None,
     depth: Annotated[
-        int | None, typer.Option(help="Number of hidden layers.", show_default="paper")
+        int | None,
+        typer.Option(help="Number of hidden layers.", show_default="paper; pair and table 1"),
     ] = None,
     look: Annotated[
         int | None,
@@ -140,6 +142,10 @@ def command(
     ] = None,
     maxima: Annotated[
         int | None, typer.Option(help="For pair: maxima of a layer.", show_default="16")
+    ] = None,
+    activation: Annotated[
+        str | None,
+        typer.Option(help="For pair and table: swish, or none for a bowl.", show_default="swish"),
     ] = None,
     aggregate: Annotated[
         str | None,
@@ -243,7 +249,7 @@ def _defaults(kind: str, chosen: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _problems(name: str, chosen: dict[str, Any]) -> AbstractTask:
     """The task with those of its settings that were chosen."""
-    names = ("variant", "size", "images", "scales", "hold_out")
+    names = ("variant", "size", "columns", "given", "images", "scales", "hold_out")
     settings = {n: chosen[n] for n in names if chosen.get(n) is not None}
     if settings.get("images") is not None:
         settings["images"] = str(settings["images"])
@@ -264,6 +270,7 @@ _OF_METHODS = (
     "look",
     "products",
     "maxima",
+    "activation",
     "network",
     "bias",
 )
@@ -283,7 +290,7 @@ def _check_options(method: str, given: dict[str, Any]) -> None:
 def _method_settings(chosen: dict[str, Any]) -> dict[str, Any]:
     """What `build_method` needs."""
     name = chosen["method"]
-    names = ("width", "depth", "look", "products", "maxima", "aggregate", "scaled")
+    names = ("width", "depth", "look", "products", "maxima", "activation", "aggregate", "power")
     names += ("bias", "network", "head")
     sizes = {n: chosen[n] for n in names if chosen.get(n) is not None}
     if name == "irem":

@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from irem._checks import count, count_or_none
 from irem._errors import InputError
-from irem.energy.base import AbstractEnergy
+from irem.energy.base import AbstractEnergy, TaskShapes
 
 ACTIVATIONS = ("swish", "none")
 """What layers put entries through. With none, nothing but products bends an energy."""
@@ -52,13 +52,14 @@ class EntryNet(eqx.Module):
         width: Of the layers.
         look: Layers that see the features alone.
         judge: Layers that see the candidate as well; at least one.
+        costs: Whether there is a second number; it is zero otherwise.
         key: Where the initial weights come from.
     """
 
     enter: Float[Array, "features_and_y width"]
     look: tuple[AbstractLayer, ...]
     judge: tuple[AbstractLayer, ...]
-    leave: Float[Array, "width 2"]
+    leave: Float[Array, "width numbers"]
     straight: Float[Array, " features_and_y"]
 
     def __init__(
@@ -68,16 +69,17 @@ class EntryNet(eqx.Module):
         look: Sequence[AbstractLayer],
         judge: Sequence[AbstractLayer],
         *,
+        costs: bool,
         key: PRNGKeyArray,
     ) -> None:
         key_enter, key_leave = jax.random.split(key)
         self.enter = linear_map(key_enter, num_features + 1, width, gain=2.0)
         self.look, self.judge = tuple(look), tuple(judge)
-        self.leave = linear_map(key_leave, width, 2, gain=0.03)
+        self.leave = linear_map(key_leave, width, 1 + costs, gain=0.03)
         self.straight = jnp.zeros(num_features + 1)
 
     def sizes(self) -> dict[str, int]:
-        """Its arguments."""
+        """How many features there are, and how many layers of both kinds."""
         return {
             "width": self.leave.shape[-2],
             "look": len(self.look),
@@ -97,8 +99,9 @@ class EntryNet(eqx.Module):
             entries = seen + y[..., None] * self.enter[-1]
             for layer in self.judge:
                 entries = layer(entries, seen, real)
-            answer, cost = jnp.moveaxis(entries @ self.leave, -1, 0)
-            return answer + straight + self.straight[-1] * y, cost
+            answer, *cost = jnp.moveaxis(entries @ self.leave, -1, 0)
+            answer = answer + straight + self.straight[-1] * y
+            return answer, cost[0] if cost else jnp.zeros_like(answer)
 
         return judged
 
@@ -109,7 +112,7 @@ class AbstractEntryEnergy(AbstractEnergy):
     $$E(x, y) = \sum_{ij} \tfrac12 (y_{ij} - F(x, y)_{ij})^2 + R(x, y)_{ij}$$
 
     The first part pulls towards the answer that the network sees, the second bends the landscape on
-    the way there. Either alone is worse: measured on shortest paths and on connected components.
+    the way there. Networks without an activation have the first part alone.
 
     Where answers scale with their problems, as $c^p\,y$ answers $c\,x$, so does the energy: $x$ is
     divided by the size $s$ of its entries (their root mean square, zeros left out) and $y$ by
@@ -185,6 +188,11 @@ def linear_map(
     """Initial weights that keep the variance of their inputs, times the square of `gain`."""
     bound = gain * (3 / max(num_in, 1)) ** 0.5
     return jax.random.uniform(key, (num_in, num_out), minval=-bound, maxval=bound)
+
+
+def power_of(task: TaskShapes, power: int | str | None) -> int | None:
+    """The power that was asked for, or that of the task."""
+    return task.power if power == "task" else power  # pyright: ignore[reportReturnType]
 
 
 def line_means(

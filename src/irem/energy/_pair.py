@@ -23,6 +23,7 @@ from irem.energy._entries import (
     check_sizes,
     line_means,
     linear_map,
+    power_of,
 )
 from irem.energy._gine import AGGREGATES
 from irem.energy.base import TaskShapes
@@ -46,10 +47,10 @@ class Pair(AbstractEntryEnergy):
         maxima: How many maxima there are.
         aggregate: `"mean"` of what a product adds up, or the `"sum"` itself, as matrices are
             multiplied. Sums grow with the number of things.
-        activation: `"swish"`, or `"none"`: the network is then a polynomial of `x`, and linear in
-            `y`, which enters one factor of a product alone. The energy is a square of that, a bowl
-            with a single lowest point (if there are no maxima), and what is learned of matrices
-            with some eigenvalues holds for others.
+        activation: `"swish"`, or `"none"`, which goes with no maxima: the network is then a
+            polynomial of `x` and linear in `y`, which enters one factor of a product alone, and
+            there is no cost. The energy is a square of that, a bowl, and what is learned of
+            matrices with some eigenvalues holds for others.
         channels: Numbers of a pair in `x`: of shape (n, n), or (n, n, channels) if more than one.
         power: If $c^p y$ answers $c\,x$, that $p$, 1 or -1: the energy then scales along. The first
             channel is what scales; others may be flags.
@@ -81,9 +82,20 @@ class Pair(AbstractEntryEnergy):
         count_or_none("maxima", maxima)
         known("aggregate", aggregate, AGGREGATES)
         known("activation", activation, ACTIVATIONS)
+        if activation == "none" and maxima:
+            raise InputError(
+                f'A Pair energy with `activation="none"` has no maxima, got {maxima}; ask for 0.'
+            )
         key_net, *keys = jax.random.split(key, 1 + look + depth)
         layers = [_Triangles(width, products, maxima, aggregate, activation, key=k) for k in keys]
-        self.network = EntryNet(2 * channels + 2, width, layers[:look], layers[look:], key=key_net)
+        self.network = EntryNet(
+            2 * channels + 2,
+            width,
+            layers[:look],
+            layers[look:],
+            costs=activation != "none",
+            key=key_net,
+        )
         self.channels = channels
         self.power = power
 
@@ -99,15 +111,17 @@ class Pair(AbstractEntryEnergy):
         maxima: int = 16,
         aggregate: str = "mean",
         activation: str = "swish",
-        scaled: bool = True,
+        power: int | str | None = "task",
         key: PRNGKeyArray,
     ) -> Pair:
-        """An energy for the graphs or square matrices of `task`; if `scaled`, by its `power`."""
+        """An energy for the graphs or square matrices of `task`, by default with its power."""
         x_shape, y_shape = task.shapes
-        if len(x_shape) != 2 or x_shape != y_shape or x_shape[0] != x_shape[1]:
+        square = len(x_shape) == 2 and x_shape[0] == x_shape[1]
+        if task.kind == "images" or not square or x_shape != y_shape:
+            has = "pictures" if task.kind == "images" else f"problems of shape {x_shape}"
             raise InputError(
-                f"The Pair energy needs graphs or square matrices, and '{task.name}' has problems "
-                f"of shape {x_shape} with answers of shape {y_shape}; use the Table energy for it."
+                f"The Pair energy needs graphs or square matrices, and '{task.name}' has {has} "
+                f"with answers of shape {y_shape}."
             )
         return cls(
             width=width,
@@ -117,7 +131,7 @@ class Pair(AbstractEntryEnergy):
             maxima=maxima,
             aggregate=aggregate,
             activation=activation,
-            power=task.power if scaled else None,
+            power=power_of(task, power),
             key=key,
         )
 
@@ -131,7 +145,7 @@ class Pair(AbstractEntryEnergy):
             "maxima": layer.terms.shape[-1],
             "aggregate": layer.aggregate,
             "activation": layer.activation,
-            "scaled": self.power is not None,
+            "power": self.power,
         }
 
     def table(self, x: Graph | Array) -> tuple[Float[Array, "n n channels"], Real]:
@@ -235,12 +249,12 @@ _MEAN, _SUM = 3.0, 0.1
 _NEVER = -1e6
 
 
-@jax.checkpoint
 def _best(
     left: Float[Array, "n n maxima"], right: Float[Array, "n n maxima"]
 ) -> Float[Array, "n n maxima"]:
-    """The largest sum over a third, found again for its gradient: no n^3 numbers are kept."""
-    return jnp.max(left[:, :, None] + right, axis=1)
+    """The largest sum over a third; of n^3 sums only the place of the largest is kept."""
+    third = jnp.argmax(jax.lax.stop_gradient(left[:, :, None] + right), axis=1)
+    return jnp.take_along_axis(left, third, axis=1) + jnp.take_along_axis(right, third, axis=0)
 
 
 def _stack(x: Any, channels: int) -> tuple[Array, bool]:

@@ -22,6 +22,7 @@ from irem.energy._entries import (
     check_sizes,
     line_means,
     linear_map,
+    power_of,
 )
 from irem.energy.base import TaskShapes
 
@@ -73,7 +74,14 @@ class Table(AbstractEntryEnergy):
         known("activation", activation, ACTIVATIONS)
         key_net, *keys = jax.random.split(key, 1 + look + depth)
         layers = [_Rectangles(width, products, activation, key=k) for k in keys]
-        self.network = EntryNet(2 * channels + 1, width, layers[:look], layers[look:], key=key_net)
+        self.network = EntryNet(
+            2 * channels + 1,
+            width,
+            layers[:look],
+            layers[look:],
+            costs=activation != "none",
+            key=key_net,
+        )
         self.channels = channels
         self.shape = shape
         self.power = power
@@ -88,14 +96,19 @@ class Table(AbstractEntryEnergy):
         depth: int = 1,
         products: int = 16,
         activation: str = "swish",
-        scaled: bool = True,
+        power: int | str | None = "task",
         key: PRNGKeyArray,
     ) -> Table:
-        """An energy for the tables or vectors of `task`; if `scaled`, by its `power`."""
+        """An energy for the tables or vectors of `task`, by default with its power."""
         x_shape, y_shape = task.shapes
-        if None in x_shape or len(x_shape) != 2 or y_shape not in (x_shape, x_shape[1:]):
+        if task.kind != "vectors":
             raise InputError(
-                f"The Table energy needs answers of the shape of `x`, or of one of its rows, and "
+                f"The Table energy needs problems of a fixed size, and '{task.name}' has "
+                f"{task.kind}; use the {'Pair' if task.kind == 'graphs' else 'Conv'} energy for it."
+            )
+        if len(x_shape) != 2 or y_shape not in (x_shape, x_shape[1:]):
+            raise InputError(
+                "The Table energy needs answers of the shape of `x`, or of one of its rows, and "
                 f"'{task.name}' has problems of shape {x_shape} with answers of shape {y_shape}."
             )
         return cls(
@@ -106,7 +119,7 @@ class Table(AbstractEntryEnergy):
             activation=activation,
             channels=1 if x_shape == y_shape else x_shape[0],  # pyright: ignore[reportArgumentType]
             shape=x_shape,  # pyright: ignore[reportArgumentType]
-            power=task.power if scaled else None,
+            power=power_of(task, power),
             key=key,
         )
 
@@ -118,7 +131,7 @@ class Table(AbstractEntryEnergy):
             **self.network.sizes(),
             "products": layer.factors.shape[-1],
             "activation": layer.activation,
-            "scaled": self.power is not None,
+            "power": self.power,
         }
 
     def table(self, x: Array) -> tuple[Float[Array, "rows columns channels"], Real]:
@@ -132,9 +145,15 @@ class Table(AbstractEntryEnergy):
         return x.shape if self.channels == 1 else x.shape[1:]
 
     def as_batch(self, x: Any) -> tuple[Array, bool]:
-        """`x` as a stack of tables of one size; flat rows are read in the shape of training."""
+        """`x` as a stack of tables of one size.
+
+        Rows as long as a problem of training is large are flat problems of that shape, so a single
+        table of such rows is given as a stack of one.
+        """
         x = numeric("x", x)
-        if self.shape is not None and 0 < x.ndim < 3 and x.shape[-1] == math.prod(self.shape):
+        one = self.channels > 1 and x.ndim == 2 and x.shape[0] == self.channels
+        flat = x.ndim in (1, 2) and x.size > 0 and not one
+        if flat and self.shape is not None and x.shape[-1] == math.prod(self.shape):
             return x.reshape(-1, *self.shape), x.ndim == 1
         wrong = self.channels > 1 and x.ndim > 1 and x.shape[-2] != self.channels
         if x.ndim not in (2, 3) or x.size == 0 or wrong:

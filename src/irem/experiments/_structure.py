@@ -143,14 +143,17 @@ def _measured(
     found = score(run, test_set, key=key)
     return {
         "task": task.name,
+        "method": "irem",
         "difficulty": name,
         **spread(found.mse_by_model),
         "problems": problems,
-        "paper": found.paper_mse or dict(task.paper_mse).get(name),
+        "paper": found.paper_mse,
         "trivial": found.trivial_mse,
         "best": found.oracle_mse,
         "steps_mean": found.steps_mean,
         "converged": found.converged,
+        "entries_right": found.entries_right,
+        "exact": found.exact,
         "error_by_step": _error_by_step(run, task, difficulty, min(some, _WALKED)),
     }
 
@@ -172,6 +175,7 @@ def _composed(study: Study, run: Run) -> dict[str, Any]:
     curves = [compose(m, run.task, OPERATIONS, problems=problems, key=key)[-1] for m in run.models]
     return {
         "task": run.task.name,
+        "method": "irem",
         "difficulty": f"{OPERATIONS} nested",
         **spread(curves),
         "problems": problems,

@@ -251,11 +251,18 @@ def structure(cells: Cells, file: str) -> Table:
                 Cell(number(cell["trivial"])),
                 Cell(number(cell["best"])),
                 Cell("" if steps is None else f"{steps:.0f}"),
+                *(Cell("" if s is None else f"{100 * s:.2f} %") for s in _shares(cell)),
                 *(Cell(number(by_step[t]) if t in by_step else "") for t in walked),
             )
         )
     header = ("task", "problems", "error", "IREM in the paper", "trivial", "best", "steps")
+    header += ("entries right", "all right")
     return Table((*header, *(f"after {t}" for t in walked)), tuple(rows), labels=2)
+
+
+def _shares(cell: dict[str, Any]) -> tuple[float | None, float | None]:
+    """Of entries, and of problems with every entry, that are right after rounding."""
+    return cell.get("entries_right"), cell.get("exact")
 
 
 # What stands in the table of denoising, in its order.
