@@ -205,6 +205,7 @@ def pages():
             "pace": pace(settings),
         },
         "docs/sat.md": sat_tables(read("sat")),
+        "docs/structure.md": {"structure": report.result_table(read("structure")).as_markdown()},
         "docs/denoising.md": {"denoising": report.result_table(read("denoising")).as_markdown()},
         "docs/inference.md": {
             "search": search_table(inference),

@@ -186,3 +186,30 @@ def test_committed_figures_are_drawn():
     assert set(drawn) == names
     for figure in drawn.values():
         assert report.png(figure).startswith(b"\x89PNG")
+
+
+def test_the_table_of_structure_shows_what_more_steps_do():
+    cells = [
+        {
+            "task": "connected-components",
+            "difficulty": "30 nodes",
+            **{"mean": 0.02, "std": 0.001, "seeds": 3, "mse_by_seed": [0.019, 0.02, 0.021]},
+            **{"problems": 200, "paper": None, "trivial": 0.7, "best": 0.0, "steps_mean": 16.2},
+            **{"entries_right": 0.9876, "exact": 0.5},
+            "error_by_step": {"5": 0.3, "500": 0.025},
+        },
+        {
+            "task": "addition",
+            "difficulty": "10 nested",
+            **{"mean": 1e-4, "std": None, "seeds": 1, "mse_by_seed": [1e-4]},
+            **{"problems": 1000, "paper": 0.0422, "trivial": 3.67, "best": 0.0},
+        },
+    ]
+    scale = FULL.as_dict()
+    table = report.result_table({"experiment": "structure", "scale": scale, "cells": cells})
+    text = table.as_markdown()
+    assert "| after 5 | after 500 |" in text
+    first, second = text.splitlines()[2:4]
+    assert first.endswith("| 16 | 98.76 % | 50.00 % | 0.300 | 0.0250 |")
+    assert "| 0.0422 |" in second
+    assert second.endswith("|  |  |  |  |  |")

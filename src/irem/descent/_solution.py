@@ -52,7 +52,7 @@ class Trajectory(eqx.Module):
 
 
 _UNDECIDED = 0.25
-"""Between 0 and 1, what is farther from both than this is neither."""
+"""What is farther from both 0 and 1 than this is neither."""
 
 
 class Solution(eqx.Module):

@@ -51,8 +51,8 @@ def solve(
     Arguments:
         energy: A trained model, or an energy.
         x: One problem, or problems along a leading axis.
-        y0: First guesses, shaped like the answers; drawn uniformly from (-1, 1) if not given. With
-            several starts they have an axis of starts after that of problems.
+        y0: First guesses, shaped like the answers; by default as the energy draws them, uniform in
+            (-1, 1). With several starts they have an axis of starts after that of problems.
         key: Where first guesses are drawn from, or one key for each problem. The guesses of problem
             `i` depend on `key` and `i` alone.
         step: How a step is taken, a number meaning `FixedStep`; by default `Backtracking()`.

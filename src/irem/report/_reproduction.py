@@ -79,9 +79,9 @@ _EXPLANATIONS: Mapping[str, str] = {
     ),
     "structure": (
         "IREM with energies on pairs and on tables, trained on the problems of same alone (graphs "
-        "of 2 to 10 nodes). The error is that of default inference. Trivial and best are the "
-        "floors on the very problems. Beside it, the error of a hundred problems after so many "
-        "steps of a descent that does not stop before its energy rests: training has five."
+        "of 2 to 10 nodes). The error is that of default inference; trivial and best are its "
+        "floors. The last columns have the error of at most a hundred problems after so many "
+        "steps: training has five."
     ),
 }
 
@@ -249,7 +249,11 @@ def _source(name: str, result: Mapping[str, Any]) -> str:
         )
     if name == "structure":
         first = result["cells"][0]
-        return f"{name}.json: {first['seeds']} seeds, {first['problems']} test problems; {origin}"
+        most = max(cell["problems"] for cell in result["cells"])
+        return (
+            f"{name}.json: {first['seeds']} seeds, at most {most} test problems, fewer of large "
+            f"graphs; {origin}"
+        )
     longer = name == "longer"
     iterations = result["cells"][0]["iterations"] if longer else vectors["iterations"]
     return (
