@@ -176,6 +176,20 @@ def scratchpad_table():
     )
 
 
+def structure_summary(result):
+    """Errors of energies that see structure beside the paper's and the trivial ones."""
+    lines = [
+        "| task | same | paper | trivial | harder | paper | trivial |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    rows = {(c["task"], c["difficulty"]): c for c in result["cells"]}
+    for task in dict.fromkeys(c["task"] for c in result["cells"]):
+        cells = [rows[task, difficulty] for difficulty in ("same", "harder")]
+        numbers = [f"**{c['mean']:.2g}** | {c['paper']} | {c['trivial']:.2g}" for c in cells]
+        lines.append(f"| {task} | {' | '.join(numbers)} |")
+    return "\n".join(lines) + "\n"
+
+
 def filled(page, contents):
     """`page` with contents between their two comments."""
     for name, content in contents.items():
@@ -193,7 +207,8 @@ def pages():
     tables = ("table1", "ablation", "step-size", "composition", "longer")
     contents = {
         "README.md": {
-            "results": report.irem_table(cells, "").as_markdown() + "\n" + pace(settings)
+            "results": report.irem_table(cells, "").as_markdown() + "\n" + pace(settings),
+            "structure": structure_summary(read("structure")),
         },
         "docs/results.md": {
             **{name: report.result_table(read(name)).as_markdown() for name in tables},

@@ -89,6 +89,15 @@ def test_the_energy_scales_with_the_problem_as_its_answers_do(build, power):
     assert abs(plain(7 * x, unit * y) / (unit**2 * plain(x, y)) - 1) > 0.01
 
 
+def test_a_table_without_products_and_activation_is_linear():
+    energy = table(channels=2, products=0, activation="none")
+    x, other, y, away = normal(2, 6), normal(2, 6), normal(6), normal(6)
+    # But for what does not depend on the size of an entry.
+    energy = eqx.tree_at(lambda e: e.network.enter, energy, energy.network.enter.at[2:5].set(0.0))
+    steep = lambda x, y: slope(energy, x, y)[1]  # noqa: E731
+    assert_close(steep(x + other, y + away), steep(x, y) + steep(other, away))
+
+
 def test_all_vectors_of_a_problem_scale_together():
     energy, x, y = table(channels=2, power=1), normal(2, 6), normal(6)
     value, gradient = slope(energy, x, y)

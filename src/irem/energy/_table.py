@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from irem._checks import count, known, numeric
+from irem._checks import count_or_none, known, numeric
 from irem._errors import InputError
 from irem.energy._entries import (
     ACTIVATIONS,
@@ -70,7 +70,7 @@ class Table(AbstractEntryEnergy):
         key: PRNGKeyArray,
     ) -> None:
         check_sizes(power, look, width=width, depth=depth, channels=channels)
-        count("products", products)
+        count_or_none("products", products)
         known("activation", activation, ACTIVATIONS)
         key_net, *keys = jax.random.split(key, 1 + look + depth)
         layers = [_Rectangles(width, products, activation, key=k) for k in keys]

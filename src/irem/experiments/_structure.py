@@ -55,7 +55,7 @@ def _budget(iterations: int, clip_norm: float = 0.5) -> Budget:
 
 
 # Enough for answers that are linear in their problems, entry by entry.
-_BOWL = {"width": 16, "look": 0, "products": 1, "activation": "none"}
+_BOWL = {"width": 16, "look": 0, "products": 0, "activation": "none"}
 
 FORMS: Mapping[str, Form] = MappingProxyType(
     {
