@@ -185,7 +185,7 @@ def structure_summary(result):
     rows = {(c["task"], c["difficulty"]): c for c in result["cells"]}
     for task in dict.fromkeys(c["task"] for c in result["cells"]):
         cells = [rows[task, difficulty] for difficulty in ("same", "harder")]
-        numbers = [f"**{c['mean']:.2g}** | {c['paper']} | {c['trivial']:.2g}" for c in cells]
+        numbers = [f"**{c['mean']:.3g}** | {c['paper']} | {c['trivial']:.3g}" for c in cells]
         lines.append(f"| {task} | {' | '.join(numbers)} |")
     return "\n".join(lines) + "\n"
 
