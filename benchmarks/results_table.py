@@ -208,7 +208,7 @@ def pages():
     contents = {
         "README.md": {
             "results": report.irem_table(cells, "").as_markdown() + "\n" + pace(settings),
-            "structure": structure_summary(read("structure")),
+            "structure": structure_summary(read("two-cores/structure")),
         },
         "docs/results.md": {
             **{name: report.result_table(read(name)).as_markdown() for name in tables},
@@ -220,7 +220,9 @@ def pages():
             "pace": pace(settings),
         },
         "docs/sat.md": sat_tables(read("sat")),
-        "docs/structure.md": {"structure": report.result_table(read("structure")).as_markdown()},
+        "docs/structure.md": {
+            "structure": report.result_table(read("two-cores/structure")).as_markdown()
+        },
         "docs/denoising.md": {"denoising": report.result_table(read("denoising")).as_markdown()},
         "docs/inference.md": {
             "search": search_table(inference),

@@ -55,7 +55,8 @@ def test_a_guess_that_is_given_is_used():
 
 @pytest.mark.parametrize("name", irem.energy.ENERGIES)
 def test_one_problem_alone_is_answered_like_a_batch_of_one(name):
-    tasks = {"mlp": irem.tasks.Addition(size=3), "conv": irem.tasks.Denoise()}
+    addition = irem.tasks.Addition(size=3)
+    tasks = {"mlp": addition, "table": addition, "conv": irem.tasks.Denoise()}
     task = tasks.get(name, irem.tasks.ShortestPath())
     energy = irem.energy.ENERGIES[name].for_task(task, width=16, depth=1, key=jax.random.key(0))
     shape = tuple(axis or 4 for axis in task.shapes[0])

@@ -77,8 +77,7 @@ def test_padding_changes_nothing(aggregate, power):
     assert not gradient[:, 4:].any()
 
 
-@pytest.mark.parametrize("power", [1, -1])
-@pytest.mark.parametrize("build", [pair, table])
+@pytest.mark.parametrize(("build", "power"), [(pair, -1), (table, 1)])
 def test_the_energy_scales_with_the_problem_as_its_answers_do(build, power):
     energy, x, y = build(power=power), normal(5, 5), normal(5, 5)
     x = x.at[0, 1].set(0.0)
@@ -209,7 +208,7 @@ def test_settings_that_mean_nothing_are_refused(settings, message):
         pair(**settings)
 
 
-@pytest.mark.parametrize("settings", [{"products": 0}, {"maxima": 0}, {"products": 0, "maxima": 0}])
+@pytest.mark.parametrize("settings", [{"maxima": 0}, {"products": 0, "maxima": 0}])
 def test_products_and_maxima_may_be_left_out(settings):
     value, gradient = slope(pair(**settings), normal(4, 4), normal(4, 4))
     assert np.isfinite(value)
