@@ -26,8 +26,8 @@ OPERATIONS = 10
 """Nested additions."""
 
 _LARGER_GRAPHS = (30, 60)
-# Problems whose descents are kept step by step, and those of large graphs.
-_WALKED, _LARGE = 100, 200
+# One problem of so many is walked step by step, and one of so many large graphs is answered.
+_WALKED, _LARGE = 10, 5
 
 
 @dataclasses.dataclass(frozen=True)
@@ -138,7 +138,7 @@ def _measured(
     study: Study, run: Run, name: str, task: AbstractTask, difficulty: Difficulty
 ) -> dict[str, Any]:
     some = study.scale.problems
-    problems = min(some, _LARGE) if isinstance(difficulty, int) else some
+    problems = max(some // _LARGE, 1) if isinstance(difficulty, int) else some
     test_set, key = draw(task, difficulty, problems, fresh_key(0, "evaluate"))
     found = score(run, test_set, key=key)
     return {
@@ -154,7 +154,7 @@ def _measured(
         "converged": found.converged,
         "entries_right": found.entries_right,
         "exact": found.exact,
-        "error_by_step": _error_by_step(run, task, difficulty, min(some, _WALKED)),
+        "error_by_step": _error_by_step(run, task, difficulty, max(some // _WALKED, 1)),
     }
 
 

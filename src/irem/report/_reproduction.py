@@ -80,8 +80,8 @@ _EXPLANATIONS: Mapping[str, str] = {
     "structure": (
         "IREM with energies on pairs and on tables, trained on the problems of same alone (graphs "
         "of 2 to 10 nodes). The error is that of default inference; trivial and best are its "
-        "floors. The last columns have the error of at most a hundred problems after so many "
-        "steps: training has five."
+        "floors. The last columns have the error of a tenth of the problems after so many steps: "
+        "training has five."
     ),
 }
 
