@@ -138,3 +138,35 @@ def test_predict_returns_the_first_guess_and_the_answer_after_every_step():
 def test_a_descent_that_goes_nowhere_is_refused(setting):
     with pytest.raises(ValueError, match="must be greater than 0"):
         irem.IREM(small_energy(), **setting)
+
+
+def steep(height):
+    """A valley that is overshot: every step of size 1 multiplies the distance by `1 - height`."""
+    return irem.energy.from_function(
+        lambda x, y: 0.5 * height * jnp.sum((y - x) ** 2), answer_shape=(2,)
+    )
+
+
+@pytest.mark.parametrize("height", [50.0, 1e10])
+def test_a_descent_that_ran_away_is_judged_by_a_step_from_its_start(height):
+    problem = Problem(jnp.asarray([1.0, 2.0]), jnp.asarray([1.0, 2.0]))
+    y0 = jnp.asarray([0.5, 2.5])
+    end = lambda h, rule: rule.descend(steep(h), problem.x, y0, 1.0, 6)  # noqa: E731
+    one_step = problem.x + (1 - height) * (y0 - problem.x)
+    np.testing.assert_allclose(end(height, irem.LastStep()), one_step, rtol=1e-5)
+    slope = jax.grad(lambda h: jnp.sum(jnp.log1p(jnp.square(end(h, irem.LastStep())))))(height)
+    assert np.isfinite(slope)
+    assert slope > 0
+    far = np.abs(end(height, irem.LastStep(away=None)))
+    assert not np.any(far < 1e6)
+
+
+def test_a_descent_that_overshoots_a_little_is_left_as_it_is():
+    problem = Problem(jnp.asarray([1.0, 2.0]), jnp.asarray([1.0, 2.0]))
+    y0 = jnp.asarray([0.5, 2.5])
+    ends = [
+        rule.descend(steep(4.0), problem.x, y0, 1.0, 6)
+        for rule in (irem.LastStep(), irem.LastStep(away=None), irem.FullUnroll())
+    ]
+    for end in ends:
+        np.testing.assert_allclose(end, problem.x + (-3.0) ** 6 * (y0 - problem.x), rtol=1e-5)

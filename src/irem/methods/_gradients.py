@@ -4,6 +4,7 @@ import abc
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
 from irem.descent import Landscape
@@ -22,14 +23,25 @@ class AbstractGradient(eqx.Module):
         step_size: float,
         num_steps: int,
     ) -> Float[Array, "..."]:
-        """The answer after `num_steps` steps from `y0`; its value is the same for every rule."""
+        """The answer after `num_steps` steps from `y0`.
+
+        Its value is the same for every rule, unless the descent runs away.
+        """
 
 
 class LastStep(AbstractGradient):
     """Differentiate through the last step alone, as the paper does.
 
     Memory does not grow with the number of steps.
+
+    Arguments:
+        away: Where the steps before ran away, to an entry beyond this size or out of the numbers,
+            the last step is taken from the start instead: it still tells how the landscape is too
+            steep, which a number that is not finite cannot. `None` leaves such descents as they
+            are.
     """
+
+    away: float | None = eqx.field(static=True, default=1e6)
 
     def descend(
         self,
@@ -42,6 +54,8 @@ class LastStep(AbstractGradient):
         """Walk `num_steps - 1` steps on a frozen landscape, then one on the live one."""
         frozen = jax.tree.map(_stop, energy).landscape(x)
         y = jax.lax.stop_gradient(_walk(frozen, y0, step_size, num_steps - 1))
+        if self.away is not None:
+            y = jnp.where(jnp.all(jnp.abs(y) < self.away), y, y0)
         return _walk(energy.landscape(x), y, step_size, 1)
 
 
