@@ -143,6 +143,14 @@ def command(
     maxima: Annotated[
         int | None, typer.Option(help="For pair: maxima of a layer.", show_default="16")
     ] = None,
+    means: Annotated[
+        bool | None,
+        typer.Option(
+            "--means/--no-means",
+            help="For pair: whether pairs hear the means of their row and column.",
+            show_default="means",
+        ),
+    ] = None,
     activation: Annotated[
         str | None,
         typer.Option(help="For pair and table: swish, or none for a bowl.", show_default="swish"),
@@ -270,6 +278,7 @@ _OF_METHODS = (
     "look",
     "products",
     "maxima",
+    "means",
     "activation",
     "network",
     "bias",
@@ -290,8 +299,8 @@ def _check_options(method: str, given: dict[str, Any]) -> None:
 def _method_settings(chosen: dict[str, Any]) -> dict[str, Any]:
     """What `build_method` needs."""
     name = chosen["method"]
-    names = ("width", "depth", "look", "products", "maxima", "activation", "aggregate", "power")
-    names += ("bias", "network", "head")
+    names = ("width", "depth", "look", "products", "maxima", "means", "activation")
+    names += ("aggregate", "power", "bias", "network", "head")
     sizes = {n: chosen[n] for n in names if chosen.get(n) is not None}
     if name == "irem":
         energy = chosen["energy"]

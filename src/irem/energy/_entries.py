@@ -115,9 +115,8 @@ class AbstractEntryEnergy(AbstractEnergy):
     the way there. Networks without an activation have the first part alone.
 
     Where answers scale with their problems, as $c^p\,y$ answers $c\,x$, so does the energy: $x$ is
-    divided by the size $s$ of its entries (their root mean square, zeros left out) and $y$ by
-    $s^p$ before the network sees them. It then knows from problems of one size how to answer those
-    of any other.
+    divided by its size $s$ and $y$ by $s^p$ before the network sees them. It then knows from
+    problems of one size how to answer those of any other.
     """
 
     network: eqx.AbstractVar[EntryNet]
@@ -130,21 +129,26 @@ class AbstractEntryEnergy(AbstractEnergy):
     def table(self, x: Any) -> tuple[Float[Array, "rows columns channels"], Real]:
         """The problem as a table with channels, and which rows and columns are real."""
 
+    @abc.abstractmethod
     def features(
-        self, table: Float[Array, "rows columns channels"]
+        self, table: Float[Array, "rows columns channels"], real: Real
     ) -> Float[Array, "rows columns features"]:
-        """What the network is told of every entry: its numbers, which are not zero, and a one."""
-        given = (table != 0).astype(table.dtype)
-        return jnp.concatenate([table, given, jnp.ones_like(table[..., :1])], axis=-1)
+        """What the network is told of every entry."""
+
+    @abc.abstractmethod
+    def square(
+        self, numbers: Float[Array, "rows columns channels"], real: Real
+    ) -> Float[Array, ""]:
+        """The square of the size of a problem; it grows as that of its numbers."""
 
     def landscape(self, x: Any) -> Callable[[Array], Float[Array, ""]]:
         """The map from a candidate to its energy, the look at the problem done."""
         table, real = self.table(x)
-        scale = self._scale(table)
+        scale = self._scale(table, real)
         unit = self._unit(scale)
         pairs = real[0][:, None] & real[1]
         judged = self.network.see(
-            self.features(table.at[..., : self.num_scaled].divide(scale)), real
+            self.features(table.at[..., : self.num_scaled].divide(scale), real), real
         )
 
         def energy(y: Array) -> Float[Array, ""]:
@@ -157,16 +161,14 @@ class AbstractEntryEnergy(AbstractEnergy):
 
     def guess(self, x: Any, shape: tuple[int, ...], *, key: PRNGKeyArray) -> Array:
         """Uniform in (-1, 1), times the size of answers if that is known."""
-        table, _ = self.table(x)
-        return self._unit(self._scale(table)) * super().guess(x, shape, key=key)
+        return self._unit(self._scale(*self.table(x))) * super().guess(x, shape, key=key)
 
-    def _scale(self, table: Float[Array, "rows columns channels"]) -> Float[Array, ""]:
+    def _scale(self, table: Float[Array, "rows columns channels"], real: Real) -> Float[Array, ""]:
         """The size of a problem; one if it has none."""
         if self.power is None:
             return jnp.ones((), table.dtype)
-        numbers = table[..., : self.num_scaled]
-        mean = jnp.sum(jnp.square(numbers)) / jnp.maximum(jnp.sum(numbers != 0), 1)
-        return jnp.where(mean > _SMALLEST, jnp.sqrt(jnp.maximum(mean, _SMALLEST)), 1.0)
+        square = self.square(table[..., : self.num_scaled], real)
+        return jnp.where(square > _SMALLEST, jnp.sqrt(jnp.maximum(square, _SMALLEST)), 1.0)
 
     def _unit(self, scale: Float[Array, ""]) -> Float[Array, ""]:
         """The size of its answer."""
@@ -175,6 +177,19 @@ class AbstractEntryEnergy(AbstractEnergy):
 
 # The square of a size below which a problem has none.
 _SMALLEST = 1e-12
+
+
+def entry_features(
+    table: Float[Array, "rows columns channels"],
+) -> Float[Array, "rows columns features"]:
+    """The numbers of every entry, which of them are not zero, and a one."""
+    given = (table != 0).astype(table.dtype)
+    return jnp.concatenate([table, given, jnp.ones_like(table[..., :1])], axis=-1)
+
+
+def entry_square(numbers: Float[Array, "rows columns channels"]) -> Float[Array, ""]:
+    """The mean square of those numbers that are not zero."""
+    return jnp.sum(jnp.square(numbers)) / jnp.maximum(jnp.sum(numbers != 0), 1)
 
 
 def activate(name: str, entries: Array) -> Array:

@@ -21,6 +21,8 @@ from irem.energy._entries import (
     Real,
     activate,
     check_sizes,
+    entry_features,
+    entry_square,
     line_means,
     linear_map,
     power_of,
@@ -46,7 +48,11 @@ class Pair(AbstractEntryEnergy):
         products: How many products there are.
         maxima: How many maxima there are.
         aggregate: `"mean"` of what a product adds up, or the `"sum"` itself, as matrices are
-            multiplied. Sums grow with the number of things.
+            multiplied. With sums all features are kept at the size that they have as matrices: what
+            is the same for all pairs is divided by the number of things, and the size of a problem
+            is the root mean square of its singular values, not of its entries.
+        means: Whether a pair hears the means of its row and its column. What means say depends
+            on how many things there are; without them, and without products, nothing does.
         activation: `"swish"`, or `"none"`, which goes with no maxima: the network is then a
             polynomial of `x` and linear in `y`, which enters one factor of a product alone, and
             there is no cost. The energy is a square of that, a bowl, and what is learned of
@@ -60,6 +66,7 @@ class Pair(AbstractEntryEnergy):
     num_scaled: ClassVar[int | None] = 1
 
     network: EntryNet
+    aggregate: str = eqx.field(static=True)
     channels: int = eqx.field(static=True)
     power: int | None = eqx.field(static=True)
 
@@ -72,6 +79,7 @@ class Pair(AbstractEntryEnergy):
         products: int = 16,
         maxima: int = 16,
         aggregate: str = "mean",
+        means: bool = True,
         activation: str = "swish",
         channels: int = 1,
         power: int | None = None,
@@ -87,7 +95,9 @@ class Pair(AbstractEntryEnergy):
                 f'A Pair energy with `activation="none"` has no maxima, got {maxima}; ask for 0.'
             )
         key_net, *keys = jax.random.split(key, 1 + look + depth)
-        layers = [_Triangles(width, products, maxima, aggregate, activation, key=k) for k in keys]
+        layers = [
+            _Triangles(width, products, maxima, aggregate, means, activation, key=k) for k in keys
+        ]
         self.network = EntryNet(
             2 * channels + 2,
             width,
@@ -96,6 +106,7 @@ class Pair(AbstractEntryEnergy):
             costs=activation != "none",
             key=key_net,
         )
+        self.aggregate = aggregate
         self.channels = channels
         self.power = power
 
@@ -110,6 +121,7 @@ class Pair(AbstractEntryEnergy):
         products: int = 16,
         maxima: int = 16,
         aggregate: str = "mean",
+        means: bool = True,
         activation: str = "swish",
         power: int | str | None = "task",
         key: PRNGKeyArray,
@@ -130,6 +142,7 @@ class Pair(AbstractEntryEnergy):
             products=products,
             maxima=maxima,
             aggregate=aggregate,
+            means=means,
             activation=activation,
             power=power_of(task, power),
             key=key,
@@ -143,7 +156,8 @@ class Pair(AbstractEntryEnergy):
             **self.network.sizes(),
             "products": layer.factors.shape[-1],
             "maxima": layer.terms.shape[-1],
-            "aggregate": layer.aggregate,
+            "aggregate": self.aggregate,
+            "means": layer.row is not None,
             "activation": layer.activation,
             "power": self.power,
         }
@@ -156,10 +170,21 @@ class Pair(AbstractEntryEnergy):
         real = jnp.ones(x.shape[0], bool)
         return pairs, (real, real)
 
-    def features(self, table: Float[Array, "n n channels"]) -> Float[Array, "n n features"]:
-        """What the network is told of a pair: also whether it is one thing twice."""
+    def features(
+        self, table: Float[Array, "n n channels"], real: Real
+    ) -> Float[Array, "n n features"]:
+        """The numbers of a pair, which are not zero, a one, and whether it is one thing twice."""
+        features = entry_features(table)
+        if self.aggregate == "sum":
+            features = features.at[..., self.channels :].divide(real[0].sum())
         same = jnp.eye(table.shape[0], dtype=table.dtype)[..., None]
-        return jnp.concatenate([super().features(table), same], axis=-1)
+        return jnp.concatenate([features, same], axis=-1)
+
+    def square(self, numbers: Float[Array, "n n 1"], real: Real) -> Float[Array, ""]:
+        """The mean square of the entries, or with sums of the singular values."""
+        if self.aggregate == "sum":
+            return jnp.sum(jnp.square(numbers)) / real[0].sum()
+        return entry_square(numbers)
 
     def answer_shape(self, x: Graph | Array) -> tuple[int, ...]:
         """One number for every pair."""
@@ -175,8 +200,8 @@ class _Triangles(AbstractLayer):
 
     own: Float[Array, "width width"]
     mirror: Float[Array, "width width"]
-    row: Float[Array, "width width"]
-    column: Float[Array, "width width"]
+    row: Float[Array, "width width"] | None
+    column: Float[Array, "width width"] | None
     factors: Float[Array, "2 width products"]
     terms: Float[Array, "2 width maxima"]
     gather: Float[Array, "products_and_maxima width"]
@@ -192,6 +217,7 @@ class _Triangles(AbstractLayer):
         products: int,
         maxima: int,
         aggregate: str,
+        means: bool,
         activation: str,
         *,
         key: PRNGKeyArray,
@@ -199,7 +225,8 @@ class _Triangles(AbstractLayer):
         keys = iter(jax.random.split(key, 11))
         square = lambda gain: linear_map(next(keys), width, width, gain=gain)  # noqa: E731
         two = lambda size: jnp.stack([linear_map(next(keys), width, size) for _ in range(2)])  # noqa: E731
-        self.own, self.mirror, self.row, self.column = map(square, (1.0, 0.5, 0.5, 0.5))
+        self.own, self.mirror, row, column = map(square, (1.0, 0.5, 0.5, 0.5))
+        self.row, self.column = (row, column) if means else (None, None)
         self.factors, self.terms = two(products), two(maxima)
         self.gather = linear_map(next(keys), products + maxima, width, gain=0.5)
         self.straight = linear_map(next(keys), products, width, gain=0.1)
@@ -217,9 +244,11 @@ class _Triangles(AbstractLayer):
         nodes, _ = real
         products = self._products(seen if self.activation == "none" else entries, entries, nodes)
         heard = jnp.concatenate([products, self._maxima(entries, nodes)], axis=-1) @ self.gather
-        rows, columns = line_means(entries, real)
-        heard += entries @ self.own + jnp.swapaxes(entries @ self.mirror, 0, 1) + self.bias
-        heard += (rows @ self.row)[:, None] + columns @ self.column
+        bias = self.bias / nodes.sum() if self.aggregate == "sum" else self.bias
+        heard += entries @ self.own + jnp.swapaxes(entries @ self.mirror, 0, 1) + bias
+        if self.row is not None and self.column is not None:
+            rows, columns = line_means(entries, real)
+            heard += (rows @ self.row)[:, None] + columns @ self.column
         return entries + products @ self.straight + activate(self.activation, heard) @ self.leave
 
     def _products(
@@ -244,7 +273,7 @@ class _Triangles(AbstractLayer):
 
 
 # What products are multiplied with, so that those of ten things are about as large as features.
-_MEAN, _SUM = 3.0, 0.1
+_MEAN, _SUM = 3.0, 0.5
 # Less than any feature.
 _NEVER = -1e6
 

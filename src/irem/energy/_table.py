@@ -20,6 +20,8 @@ from irem.energy._entries import (
     Real,
     activate,
     check_sizes,
+    entry_features,
+    entry_square,
     line_means,
     linear_map,
     power_of,
@@ -139,6 +141,20 @@ class Table(AbstractEntryEnergy):
         entries = x[..., None] if self.channels == 1 else x.T[None]
         rows, columns = (jnp.ones(n, bool) for n in entries.shape[:2])
         return entries, (rows, columns)
+
+    def features(
+        self, table: Float[Array, "rows columns channels"], real: Real
+    ) -> Float[Array, "rows columns features"]:
+        """The numbers of an entry, which of them are given, and a one."""
+        del real
+        return entry_features(table)
+
+    def square(
+        self, numbers: Float[Array, "rows columns channels"], real: Real
+    ) -> Float[Array, ""]:
+        """The mean square of the entries that are given."""
+        del real
+        return entry_square(numbers)
 
     def answer_shape(self, x: Array) -> tuple[int, ...]:
         """A number for every entry."""
