@@ -16,6 +16,7 @@ from irem.experiments._denoising import denoising
 from irem.experiments._paper_figures import figures
 from irem.experiments._protocol import protocol
 from irem.experiments._scratchpad import scratchpad
+from irem.experiments._stability import stability
 from irem.experiments._step_size import step_size
 from irem.experiments._structure import structure
 from irem.experiments._study import Study
@@ -34,6 +35,7 @@ EXPERIMENTS: Mapping[str, Callable[[Study], Any]] = MappingProxyType(
         "protocol": protocol,
         "scratchpad": scratchpad,
         "structure": structure,
+        "stability": stability,
     }
 )
 """Every experiment by name: tables return a list of cells, `figures` a mapping of figures."""

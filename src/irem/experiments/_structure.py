@@ -38,11 +38,13 @@ class Form:
         energy: Settings of the energy, with its name.
         budget: What training is given.
         clip: Largest size of a replayed entry.
+        precision: Of the products of training.
     """
 
     energy: Mapping[str, Any]
     budget: Budget
     clip: float = 3.0
+    precision: str = "default"
 
     def method(self) -> dict[str, Any]:
         """As `build_methods` takes it."""
@@ -50,8 +52,8 @@ class Form:
         return {"name": "irem", "step_size": 1.0, "gradient": "last-step", "energy": energy}
 
 
-def _budget(iterations: int, clip_norm: float = 0.5) -> Budget:
-    return Budget(iterations, 64, learning_rate=2e-3, decay="cosine", clip_norm=clip_norm)
+def _budget(iterations: int, learning_rate: float = 2e-3, clip_norm: float = 0.5) -> Budget:
+    return Budget(iterations, 64, learning_rate, decay="cosine", clip_norm=clip_norm)
 
 
 # Enough for answers that are linear in their problems, entry by entry.
@@ -60,8 +62,11 @@ _BOWL = {"width": 16, "look": 0, "products": 0, "activation": "none"}
 FORMS: Mapping[str, Form] = MappingProxyType(
     {
         "edge-copy": Form({**_BOWL, "name": "pair", "maxima": 0}, _budget(5_000)),
-        "connected-components": Form({"name": "pair", "maxima": 0}, _budget(20_000)),
-        "shortest-path": Form({"name": "pair", "products": 1}, _budget(20_000)),
+        # That a path exists does not depend on how many there are, nor on what else there is.
+        "connected-components": Form(
+            {"name": "pair", "look": 3, "products": 0, "means": False}, _budget(15_000)
+        ),
+        "shortest-path": Form({"name": "pair", "products": 1}, _budget(15_000)),
         "addition": Form({**_BOWL, "name": "table"}, _budget(5_000)),
         "matrix-completion": Form({"name": "table", "look": 2}, _budget(10_000)),
         "matrix-inverse": Form(
@@ -71,9 +76,11 @@ FORMS: Mapping[str, Form] = MappingProxyType(
                 "depth": 2,
                 "maxima": 0,
                 "aggregate": "sum",
+                "means": False,
                 "activation": "none",
             },
-            _budget(20_000, clip_norm=0.1),
+            _budget(10_000, learning_rate=1e-3, clip_norm=0.1),
+            precision="float32",
         ),
     }
 )
@@ -101,6 +108,7 @@ def trained_form(study: Study, task: AbstractTask) -> tuple[Run, float | None]:
         replay=Replay(clip=form.clip),
         budget=budget,
         seeds=min(study.scale.seeds, 3),
+        precision=form.precision,
     )
 
 

@@ -92,6 +92,7 @@ class Study:
         replay: AbstractReplay | None = None,
         budget: Budget | None = None,
         seeds: int | None = None,
+        precision: str = "default",
         begin: Callable[[AbstractMethod], AbstractMethod] = lambda untrained: untrained,
     ) -> tuple[Run, float | None]:
         """The models of all seeds, and the seconds of their training if it was done in one go now.
@@ -103,6 +104,7 @@ class Study:
             replay: As in `train`.
             budget: In place of that of the scale.
             seeds: In place of those of the scale.
+            precision: As in `train`.
             begin: What training begins with, made of the untrained models.
         """
         path = self.folder / "models" / label
@@ -120,6 +122,7 @@ class Study:
             decay=budget.decay,
             clip_norm=budget.clip_norm,
             replay=replay,
+            precision=precision,
             key=keys,
             out=path,
             resume=True,

@@ -269,6 +269,22 @@ def _shares(cell: dict[str, Any]) -> tuple[float | None, float | None]:
     return cell.get("entries_right"), cell.get("exact")
 
 
+def stability(cells: Cells, file: str) -> Table:
+    """Tasks, energies and what training has down; both difficulties across."""
+    grouped: dict[tuple[str, str, str], dict[str, tuple[int, dict[str, Any]]]] = {}
+    for index, cell in enumerate(cells):
+        place = (cell["task"], cell["energies"], cell["variant"])
+        grouped.setdefault(place, {})[cell["difficulty"]] = (index, cell)
+    rows = []
+    for place, levels in grouped.items():
+        row = [Cell(place[0]), Cell(place[1]), Cell(place[2].replace("-", " "))]
+        row += [measured(cell, file, index) for index, cell in (levels[d] for d in _LEVELS)]
+        cell = levels["same"][1]
+        row.append(Cell("" if cell["skipped"] is None else f"{cell['skipped']:,}"))
+        rows.append(tuple(row))
+    return Table(("task", "energy", "training", *_LEVELS, "skipped updates"), tuple(rows), labels=3)
+
+
 # What stands in the table of denoising, in its order.
 _DENOISERS = {
     "noisy": "noisy picture",
@@ -318,6 +334,7 @@ _TABLES: Mapping[str, Callable[[Cells, str], Table]] = {
     "denoising": denoising,
     "scratchpad": scratchpad,
     "structure": structure,
+    "stability": stability,
 }
 
 
