@@ -39,7 +39,7 @@ def demo(tmp_path_factory):
     out = tmp_path_factory.mktemp("demo") / "run"
     argv, sys.argv = (
         sys.argv,
-        ["irem", "demo", "--out", str(out), "--iterations", "100", "--size", "8"],
+        ["irem", "demo", "--out", str(out), "--iterations", "60", "--size", "4"],
     )
     try:
         with pytest.raises(SystemExit) as ended:
@@ -72,10 +72,11 @@ def test_the_page_shows_four_figures_with_captions_and_what_was_done(demo):
     ):
         assert any(words in alternative for alternative in page.alternatives)
     text = " ".join(page.text)
-    # The paper's numbers are for vectors of 400; these have 8 entries.
+    # The paper's numbers are for matrices of 20 x 20; these have 4 rows.
     assert "IREM in the paper" in text
-    assert "0.0003" not in text
-    assert "100 iterations of 32 fresh" in text
+    assert "0.0108" not in text
+    assert "60 iterations of 16 fresh" in text
+    assert "6 x 6" in text
 
 
 def test_the_figures_are_also_files(demo):
@@ -85,12 +86,13 @@ def test_the_figures_are_also_files(demo):
 
 def test_a_second_demo_takes_up_the_first(demo, monkeypatch, capsys):
     before = (demo / "checkpoint.safetensors").stat().st_mtime_ns
-    arguments = ["irem", "demo", "--out", str(demo), "--iterations", "100", "--size", "8", "--json"]
+    arguments = ["irem", "demo", "--out", str(demo), "--iterations", "60", "--size", "4", "--json"]
     monkeypatch.setattr(sys, "argv", arguments)
     with pytest.raises(SystemExit):
         main()
     printed = json.loads(capsys.readouterr().out)
     assert printed["page"] == str(demo / "index.html")
     assert printed["evaluations"]["harder"]["mse"] > 0
-    assert len(printed["composition"]) == 10
+    assert list(printed["other_sizes"]) == ["2", "6"]
+    assert printed["other_sizes"]["6"]["mse"] > 0
     assert (demo / "checkpoint.safetensors").stat().st_mtime_ns == before

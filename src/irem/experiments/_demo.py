@@ -1,4 +1,4 @@
-"""The demonstration: learn to add in about a minute on two cores, and measure what was learned."""
+"""The demonstration: learn to invert matrices in a minute or two on two cores, and measure it."""
 
 import dataclasses
 from pathlib import Path
@@ -6,13 +6,18 @@ from pathlib import Path
 import jax
 import numpy as np
 
-from irem.energy import MLP
-from irem.experiments._compose import compose
 from irem.experiments._evaluate import Evaluation, evaluate
 from irem.experiments._landscape import Descents, Plane, descents, energy_by_distance, plane
-from irem.learning import Run, train
-from irem.methods import IREM
-from irem.tasks import Addition
+from irem.experiments._structure import FORMS
+from irem.learning import Replay, Run, train
+from irem.methods import IREM, build_method
+from irem.tasks import MatrixInverse
+
+PROBLEMS = 200
+"""Fresh problems of every evaluation."""
+
+# Matrices of these many times the rows of training are inverted as well.
+_OTHER_SIZES = (0.5, 1.5)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,25 +26,28 @@ class Demo:
 
     run: Run
     evaluations: dict[str, Evaluation]
-    composition: list[float]
+    other_sizes: dict[int, Evaluation]
     walks: dict[str, Descents]
     scatter: dict[str, tuple[np.ndarray, np.ndarray]]
     plane: Plane
 
 
 def demo(
-    out: Path, *, iterations: int = 5000, size: int = 400, seed: int = 0, progress: bool = True
+    out: Path, *, iterations: int = 700, size: int = 20, seed: int = 0, progress: bool = True
 ) -> Demo:
-    """Train the paper's energy on addition, evaluate it, and look at its landscape."""
-    task = Addition(size=size)
+    """Train an energy on pairs to invert matrices, evaluate it, and look at its landscape."""
+    task = MatrixInverse(size=size)
+    form = FORMS[task.name]
     key_energy, key_train, key = jax.random.split(jax.random.key(seed), 3)
     run = train(
         task,
-        IREM(MLP.for_task(task, key=key_energy)),
+        build_method(task, form.method(), key=key_energy),
         iterations=iterations,
-        batch_size=32,
-        learning_rate=1e-3,
+        batch_size=16,
+        learning_rate=2e-3,
         decay="cosine",
+        clip_norm=form.budget.clip_norm,
+        replay=Replay(clip=form.clip),
         key=key_train,
         out=out,
         resume=True,
@@ -49,12 +57,22 @@ def demo(
     assert isinstance(model, IREM)
     keys = jax.random.split(key, 5)
     levels = ("same", "harder")
-    batches = {d: task.batch(keys[0], 200, d) for d in levels}
+    batches = {d: task.batch(keys[0], 100, d) for d in levels}
+    others = [max(round(ratio * size), 1) for ratio in _OTHER_SIZES]
     return Demo(
         run=run,
-        evaluations={d: evaluate(model, task, d, key=keys[1]) for d in levels},
-        composition=compose(model, task, 10, problems=200, key=keys[2]),
-        walks={d: descents(model, batches[d], 20, key=keys[3]) for d in levels},
+        evaluations={d: evaluate(model, task, d, problems=PROBLEMS, key=keys[1]) for d in levels},
+        other_sizes={
+            n: evaluate(
+                model,
+                dataclasses.replace(task, size=n),
+                "same",
+                problems=PROBLEMS // 2,
+                key=keys[2],
+            )
+            for n in others
+        },
+        walks={d: descents(model, batches[d], 100, key=keys[3]) for d in levels},
         scatter={d: energy_by_distance(model, batches[d], key=keys[4]) for d in levels},
         plane=plane(model, batches["harder"].x[0], key=keys[4]),
     )
