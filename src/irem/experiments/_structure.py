@@ -52,8 +52,13 @@ class Form:
         return {"name": "irem", "step_size": 1.0, "gradient": "last-step", "energy": energy}
 
 
-def _budget(iterations: int, learning_rate: float = 2e-3, clip_norm: float = 0.5) -> Budget:
-    return Budget(iterations, 64, learning_rate, decay="cosine", clip_norm=clip_norm)
+def _budget(
+    iterations: int,
+    batch_size: int = 64,
+    learning_rate: float = 2e-3,
+    clip_norm: float = 0.5,
+) -> Budget:
+    return Budget(iterations, batch_size, learning_rate, decay="cosine", clip_norm=clip_norm)
 
 
 # Enough for answers that are linear in their problems, entry by entry.
@@ -64,7 +69,8 @@ FORMS: Mapping[str, Form] = MappingProxyType(
         "edge-copy": Form({**_BOWL, "name": "pair", "maxima": 0}, _budget(5_000)),
         # That a path exists does not depend on how many there are, nor on what else there is.
         "connected-components": Form(
-            {"name": "pair", "look": 3, "products": 0, "means": False}, _budget(15_000)
+            {"name": "pair", "look": 2, "products": 0, "means": False},
+            _budget(10_000, batch_size=32),
         ),
         "shortest-path": Form({"name": "pair", "products": 1}, _budget(15_000)),
         "addition": Form({**_BOWL, "name": "table"}, _budget(5_000)),
