@@ -59,6 +59,7 @@ def test_rows_tell_errors_floors_and_steps(tiny_study, monkeypatch):
         assert row["trivial"] > row["best"] == 0
     assert [row["paper"] for row in rows] == [None, None, 0.0422]  # the task is not the paper's
     assert all(list(row["error_by_step"]) == ["1", "3"] for row in rows[:2])
+    assert all(row["walked"] == 1 for row in rows[:2])
     assert _structure.structure(study) == rows  # kept, not computed again
 
 

@@ -155,6 +155,7 @@ def _measured(
     problems = max(some // _LARGE, 1) if isinstance(difficulty, int) else some
     test_set, key = draw(task, difficulty, problems, fresh_key(0, "evaluate"))
     found = score(run, test_set, key=key)
+    walked = max(some // _WALKED, 1)
     return {
         "task": task.name,
         "method": "irem",
@@ -168,7 +169,8 @@ def _measured(
         "converged": found.converged,
         "entries_right": found.entries_right,
         "exact": found.exact,
-        "error_by_step": _error_by_step(run, task, difficulty, max(some // _WALKED, 1)),
+        "walked": walked,
+        "error_by_step": _error_by_step(run, task, difficulty, walked),
     }
 
 
