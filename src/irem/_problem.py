@@ -76,7 +76,7 @@ def square_error(
 def mse(y: ArrayLike, target: ArrayLike, mask: ArrayLike | None = None) -> float:
     """Elementwise mean squared error, the metric of every table of the paper.
 
-    Example:
+    Examples:
         >>> mse(jnp.array([1.0, 2.0]), jnp.array([1.0, 4.0]))
         2.0
     """

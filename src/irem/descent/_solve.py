@@ -71,7 +71,7 @@ def solve(
     Returns:
         A `Solution`; its fields have a leading axis of problems if `x` had one.
 
-    Example:
+    Examples:
         >>> import irem, jax.numpy as jnp
         >>> energy = irem.energy.from_function(lambda x, y: jnp.sum((y - x) ** 2))
         >>> x, y0 = jnp.array([[1.0, 2.0]]), jnp.zeros((1, 2))
@@ -135,7 +135,7 @@ def solve_pages(
     Returns:
         The solutions of the pages, in order.
 
-    Example:
+    Examples:
         `for solution in irem.solve_pages(model, np.load("x.npy", mmap_mode="r"), key=key): ...`
     """
     problems = x.shape[0] if x.ndim else 0

@@ -54,7 +54,7 @@ def from_function(
         scratch: Size of the scratchpad of a `function(x, y, z)`, for `Scratchpad`. `z` is a vector;
             beside matrices without an `answer_shape` it has so many numbers for each row.
 
-    Example:
+    Examples:
         >>> import irem, jax.numpy as jnp
         >>> energy = irem.energy.from_function(lambda x, y: jnp.sum((y - x) ** 2))
         >>> float(energy(jnp.array([1.0]), jnp.array([3.0])))

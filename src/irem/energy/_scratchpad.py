@@ -27,7 +27,7 @@ class Scratchpad(AbstractEnergy):
     Arguments:
         energy: An energy with room for a scratchpad. With one of size 0 nothing changes.
 
-    Example:
+    Examples:
         >>> import irem, jax, jax.numpy as jnp
         >>> f = lambda x, y, z: jnp.sum((z - x) ** 2) + jnp.sum((y - 2 * z) ** 2)
         >>> energy = irem.energy.from_function(f, answer_shape=(2,), scratch=2)

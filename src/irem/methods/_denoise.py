@@ -58,7 +58,7 @@ def denoise(
         on_tiles: Called with a number of tiles whenever so many more of `num_tiles` are done.
         key: For models that draw random numbers.
 
-    Example:
+    Examples:
         `clean = irem.denoise(irem.load("runs/denoise").model, noisy, key=key).planes`
     """
     count("max_steps", max_steps)

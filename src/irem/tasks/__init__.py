@@ -40,7 +40,7 @@ ALL_TASKS: Mapping[str, type[AbstractTask]] = MappingProxyType({**TASKS, Denoise
 def get(name: str, **settings: Any) -> AbstractTask:
     """The task called `name`, made with `settings`.
 
-    Example:
+    Examples:
         >>> get("shortest-path", variant="paper").variant
         'paper'
     """

@@ -77,7 +77,7 @@ class AbstractTask(abc.ABC):
     def batch(self, key: PRNGKeyArray, n: int, difficulty: Difficulty = "same") -> Problem:
         """Draw `n` problems, stacked along a leading axis.
 
-        Example:
+        Examples:
             >>> import irem, jax
             >>> irem.tasks.get("addition").batch(jax.random.key(0), 3, "harder").y.shape
             (3, 400)
