@@ -11,6 +11,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import zoo_cards
 
 from irem import report
 from irem.report import number
@@ -178,16 +179,39 @@ def scratchpad_table():
 
 def structure_summary(result):
     """Errors of energies that see structure beside the paper's and the trivial ones."""
-    lines = [
-        "| task | same | paper | trivial | harder | paper | trivial |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
-    ]
     rows = {(c["task"], c["difficulty"]): c for c in result["cells"]}
+    lines = []
     for task in dict.fromkeys(c["task"] for c in result["cells"]):
-        cells = [rows[task, difficulty] for difficulty in ("same", "harder")]
-        numbers = [f"**{c['mean']:.3g}** | {c['paper']} | {c['trivial']:.3g}" for c in cells]
-        lines.append(f"| {task} | {' | '.join(numbers)} |")
-    return "\n".join(lines) + "\n"
+        line = [task]
+        for cell in (rows[task, difficulty] for difficulty in ("same", "harder")):
+            line += [f"**{shipped_error(cell):.3g}**", f"{cell['mean']:.3g}"]
+            line += [cell["paper"], f"{cell['trivial']:.3g}"]
+        lines.append(line)
+    across = [f"{level}{of}" for level in ("same", "harder") for of in _OF]
+    return markdown(["task", *across], lines)
+
+
+_OF = (", zoo", ", 3 seeds", ", paper", ", trivial")
+
+
+def shipped_error(cell):
+    """The error of the model that comes along."""
+    return cell["mse_by_seed"][zoo_cards.shipped(cell)]
+
+
+def zoo_table(result):
+    """Every error of the models that come along, beside those of all seeds."""
+    rows = [
+        [
+            c["task"],
+            c["difficulty"],
+            f"{shipped_error(c):.3g}",
+            ", ".join(f"{error:.3g}" for error in c["mse_by_seed"]),
+            f"{c['trivial']:.3g}",
+        ]
+        for c in result["cells"]
+    ]
+    return markdown(["zoo", "problems", "error", "all seeds", "trivial"], rows)
 
 
 def filled(page, contents):
@@ -208,7 +232,7 @@ def pages():
     contents = {
         "README.md": {
             "results": report.irem_table(cells, "").as_markdown() + "\n" + pace(settings),
-            "structure": structure_summary(read("two-cores/structure")),
+            "structure": structure_summary(read("structure")),
         },
         "docs/results.md": {
             **{name: report.result_table(read(name)).as_markdown() for name in tables},
@@ -221,7 +245,9 @@ def pages():
         },
         "docs/sat.md": sat_tables(read("sat")),
         "docs/structure.md": {
-            "structure": report.result_table(read("two-cores/structure")).as_markdown()
+            "structure": report.result_table(read("structure")).as_markdown(),
+            "zoo": zoo_table(read("structure")),
+            "stability": report.result_table(read("stability")).as_markdown(),
         },
         "docs/denoising.md": {"denoising": report.result_table(read("denoising")).as_markdown()},
         "docs/inference.md": {
@@ -232,7 +258,8 @@ def pages():
             "mixed": mixed_table(mixed),
         },
     }
-    return {ROOT / name: filled((ROOT / name).read_text(), text) for name, text in contents.items()}
+    made = {ROOT / name: filled((ROOT / name).read_text(), text) for name, text in contents.items()}
+    return {**made, **zoo_cards.pages()}
 
 
 def images():
