@@ -37,9 +37,8 @@ def graphs(x: Any) -> tuple[Graph, bool]:
         edges, nodes = _square(numeric("x", x)), None
     if edges.ndim not in (2, 3) or edges.shape[-1] != edges.shape[-2] or edges.size == 0:
         raise InputError(
-            f"`x` has shape {edges.shape}; expected one graph as a matrix of shape (nodes, "
-            "nodes), a stack of them of shape (n, nodes, nodes), or n flat rows of nodes x "
-            "nodes numbers."
+            f"`x` has shape {edges.shape}; expected a graph or a square matrix of shape (n, n), "
+            "a stack of them of shape (count, n, n), or flat rows of n x n numbers."
         )
     if nodes is not None and nodes.shape != edges.shape[:-1]:
         raise InputError(f"`x` has nodes of shape {nodes.shape} and edges of {edges.shape}.")
