@@ -10,7 +10,7 @@ SMALL = ("--width", 4, "--look", 0, "--products", 1, "--batch-size", 2, "--repla
 @pytest.mark.parametrize(
     ("task", "energy", "extra"),
     [
-        ("matrix-inverse", "pair", ("--maxima", 0, "--activation", "none", "--aggregate", "sum")),
+        ("matrix-inverse", "pair", ("--maxima", 0, "--activation", "none", "--no-means")),
         ("matrix-completion", "table", ("--activation", "none")),
     ],
 )
@@ -24,6 +24,7 @@ def test_a_run_is_trained_and_taken_up_again_with_its_settings(
     form = kept["method"]["energy"]
     assert (form["name"], form["width"], form["look"]) == (energy, 4, 0)
     assert (form["products"], form["activation"]) == (1, "none")
+    assert form.get("means") == (False if energy == "pair" else None)
     assert form["power"] == (-1 if energy == "pair" else 1)
     # What keeps these energies stable is on.
     assert (kept["learning_rate"], kept["decay"], kept["clip_norm"]) == (2e-3, "cosine", 0.5)

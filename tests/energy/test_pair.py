@@ -248,7 +248,9 @@ def test_the_power_is_part_of_the_settings(power):
 def test_a_trained_stack_is_described_and_loaded_in_its_form(tmp_path):
     task = irem.tasks.MatrixInverse(size=3)
     settings = {"name": "pair", "width": 4, "look": 0, "maxima": 0, "activation": "none"}
-    method = {"name": "irem", "step_size": 1.0, "gradient": "last-step", "energy": settings}
+    settings |= {"aggregate": "sum", "means": False}
+    rule = {"gradient": "last-step", "away": 50.0}
+    method = {"name": "irem", "step_size": 1.0, **rule, "energy": settings}
     keys = jax.random.split(KEY, 2)
     methods = irem.methods.build_methods(task, method, keys=keys)
     run = irem.train(
@@ -263,3 +265,33 @@ def test_a_trained_stack_is_described_and_loaded_in_its_form(tmp_path):
     loaded = irem.load(tmp_path / "r")
     assert eqx.tree_equal(loaded.models[1], run.models[1])
     assert settings.items() <= loaded.settings["method"]["energy"].items()
+    assert loaded.models[1].gradient == irem.LastStep(away=50.0)
+    assert loaded.models[1].energy.network.judge[0].row is None
+
+
+def test_with_sums_the_size_of_a_problem_is_that_of_its_singular_values():
+    energy = pair(aggregate="sum", power=-1)
+    matrix = np.asarray(normal(5, 5))
+    twice = np.kron(np.eye(2), matrix).astype(np.float32)
+    expected = np.sqrt(np.mean(np.linalg.svd(matrix, compute_uv=False) ** 2))
+    for x in (matrix, twice):
+        np.testing.assert_allclose(
+            energy._scale(*energy.table(jnp.asarray(x))), expected, rtol=1e-5
+        )
+
+
+def test_with_sums_what_is_the_same_for_all_pairs_is_of_one_size_as_a_matrix():
+    energy = pair(aggregate="sum")
+    for n in (3, 7):
+        features = np.asarray(energy.features(*energy.table(normal(n, n))))
+        given, ones, same = (np.linalg.norm(features[..., k], ord=2) for k in (1, 2, 3))
+        np.testing.assert_allclose([given, ones, same], 1.0, rtol=1e-5)
+
+
+@pytest.mark.parametrize("means", [False, True])
+def test_without_means_a_pair_hears_nothing_of_its_row(means):
+    energy = pair(look=0, depth=1, products=0, maxima=0, means=means)
+    x, y = normal(4, 4), normal(4, 4)
+    # How the pull on one pair changes with the answer of another in its row.
+    heard = jax.jacobian(jax.grad(energy.landscape(x)))(y)[0, 1, 0, 2]
+    assert (abs(heard) > 1e-6) == means

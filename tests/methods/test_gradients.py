@@ -170,3 +170,9 @@ def test_a_descent_that_overshoots_a_little_is_left_as_it_is():
     ]
     for end in ends:
         np.testing.assert_allclose(end, problem.x + (-3.0) ** 6 * (y0 - problem.x), rtol=1e-5)
+
+
+@pytest.mark.parametrize("away", [0.0, -1.0, float("nan")])
+def test_a_size_that_every_descent_has_is_refused(away):
+    with pytest.raises(ValueError, match="`away` must be"):
+        irem.LastStep(away=away)

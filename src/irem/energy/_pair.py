@@ -52,7 +52,7 @@ class Pair(AbstractEntryEnergy):
             is the same for all pairs is divided by the number of things, and the size of a problem
             is the root mean square of its singular values, not of its entries.
         means: Whether a pair hears the means of its row and its column. What means say depends
-            on how many things there are; without them, and without products, nothing does.
+            on how many things there are, and so do products; maxima do not.
         activation: `"swish"`, or `"none"`, which goes with no maxima: the network is then a
             polynomial of `x` and linear in `y`, which enters one factor of a product alone, and
             there is no cost. The energy is a square of that, a bowl, and what is learned of
@@ -272,7 +272,8 @@ class _Triangles(AbstractLayer):
         return _best(left, right)
 
 
-# What products are multiplied with, so that those of ten things are about as large as features.
+# What products are multiplied with: means so that those of ten things are about as large as
+# features, sums so that those of matrices whose singular values are about one are.
 _MEAN, _SUM = 3.0, 0.5
 # Less than any feature.
 _NEVER = -1e6

@@ -14,7 +14,7 @@ from irem.methods import IREM, build_method
 from irem.tasks import MatrixInverse
 
 PROBLEMS = 200
-"""Fresh problems of every evaluation."""
+"""Fresh problems of each difficulty, and half as many of every other size."""
 
 # Matrices of these many times the rows of training are inverted as well.
 _OTHER_SIZES = (0.5, 1.5)

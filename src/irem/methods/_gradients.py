@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
+from irem._checks import positive
 from irem.descent import Landscape
 from irem.energy import AbstractEnergy
 
@@ -38,10 +39,15 @@ class LastStep(AbstractGradient):
         away: Where the steps before ran away, to an entry beyond this size or out of the numbers,
             the last step is taken from the start instead: it still tells how the landscape is too
             steep, which a number that is not finite cannot. `None` leaves such descents as they
-            are.
+            are, as the paper does. Raise it for answers of such a size.
     """
 
     away: float | None = eqx.field(static=True, default=1e6)
+
+    def __check_init__(self) -> None:
+        """Refuse a size that every descent has."""
+        if self.away is not None:
+            positive("away", self.away)
 
     def descend(
         self,

@@ -55,12 +55,13 @@ def build_method(
     known("energy", kind, ENERGIES)
     gradient = options.pop("gradient")
     known("gradient rule", gradient, GRADIENTS)
+    away = {"away": options.pop("away")} if "away" in options else {}
     build = ENERGIES[kind].for_task
     _check_settings(build, energy, f"{kind} energy")
     built = build(task, key=key, **energy)
     if "scratch" in energy:
         built = Scratchpad(built)
-    return IREM(built, gradient=GRADIENTS[gradient](), **options)
+    return IREM(built, gradient=GRADIENTS[gradient](**away), **options)
 
 
 def build_methods(task: TaskShapes, settings: Mapping[str, Any], *, keys: Array) -> AbstractMethod:
@@ -82,11 +83,19 @@ def describe_method(method: AbstractMethod) -> dict[str, Any]:
             "num_steps": method.num_steps,
             "step_size": method.step_size,
             "gradient": _name_of(GRADIENTS, method.gradient),
+            **_away(method.gradient),
             "energy": _describe_energy(method.energy),
         }
     if isinstance(method, AbstractBaseline) and name in BASELINES:
         return {"name": name, **method.settings()}
     return {"name": name}
+
+
+def _away(gradient: AbstractGradient) -> dict[str, Any]:
+    """What a gradient rule calls a descent that ran away, where that is not as usual."""
+    if not isinstance(gradient, LastStep) or gradient.away == LastStep().away:
+        return {}
+    return {"away": gradient.away}
 
 
 def _check_settings(build: Callable[..., Any], settings: Mapping[str, Any], what: str) -> None:
