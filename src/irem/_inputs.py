@@ -37,7 +37,7 @@ def graphs(x: Any) -> tuple[Graph, bool]:
         edges, nodes = _square(numeric("x", x)), None
     if edges.ndim not in (2, 3) or edges.shape[-1] != edges.shape[-2] or edges.size == 0:
         raise InputError(
-            f"`x` has shape {edges.shape}; expected a graph or a square matrix of shape (n, n), "
+            f"`x` has shape {edges.shape}; expected one graph or square matrix of shape (n, n), "
             "a stack of them of shape (count, n, n), or flat rows of n x n numbers."
         )
     if nodes is not None and nodes.shape != edges.shape[:-1]:

@@ -167,7 +167,7 @@ def test_a_table_of_flat_rows_is_a_stack_of_graphs(energy):
 
 @pytest.mark.parametrize("shape", [(3,), (3, 5), (2, 3, 4), (2, 2, 3, 3), (0, 3, 3), (0, 0)])
 def test_problems_that_are_not_square_are_refused(energy, shape):
-    with pytest.raises(ValueError, match=r"`x` has shape .*; expected a graph or a square matrix"):
+    with pytest.raises(ValueError, match=r"`x` has shape .*; expected one graph or square matrix"):
         energy.as_batch(np.ones(shape))
 
 

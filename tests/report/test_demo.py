@@ -1,6 +1,7 @@
 """The demonstration at a size that takes seconds, and the page it writes."""
 
 import base64
+import dataclasses
 import json
 import sys
 from html.parser import HTMLParser
@@ -8,6 +9,7 @@ from html.parser import HTMLParser
 import pytest
 
 from irem.cli import main
+from irem.experiments import _demo
 
 
 class Page(HTMLParser):
@@ -37,17 +39,17 @@ class Page(HTMLParser):
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory):
     out = tmp_path_factory.mktemp("demo") / "run"
-    argv, sys.argv = (
-        sys.argv,
-        ["irem", "demo", "--out", str(out), "--iterations", "60", "--size", "4"],
-    )
-    try:
+    energy = {**_demo.FORMS["matrix-inverse"].energy, "width": 4, "look": 0, "depth": 1}
+    form = dataclasses.replace(_demo.FORMS["matrix-inverse"], energy=energy)
+    arguments = ["irem", "demo", "--out", str(out), "--iterations", "60", "--size", "4"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_demo, "FORMS", {"matrix-inverse": form})
+        patch.setattr(_demo, "PROBLEMS", 20)
+        patch.setattr(sys, "argv", arguments)
         with pytest.raises(SystemExit) as ended:
             main()
-    finally:
-        sys.argv = argv
-    assert not ended.value.code
-    return out
+        assert not ended.value.code
+        yield out
 
 
 def test_the_page_needs_nothing_beside_itself(demo):
