@@ -23,7 +23,7 @@ lint: install
 	$(BIN)/lint-imports
 	$(BIN)/pyright
 
-# Most of the time of the tests is compiling; without optimisation by LLVM a third of it is saved.
+# Most of the time of the tests is compiling code that runs once; LLVM's optimisation does not pay.
 unit: install
 	XLA_FLAGS=--xla_backend_optimization_level=0 $(BIN)/pytest --numprocesses 2 --dist loadfile
 
