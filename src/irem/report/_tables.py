@@ -75,14 +75,21 @@ class Table:
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """So many digits that count, without an exponent; nothing where there is no number."""
+    """So many digits that count, with an exponent where zeros would have to be counted."""
     if value is None:
         return ""
     if abs(value) >= 1000:
         return f"{value:,.0f}"
     if value == 0:
         return "0"
-    return f"{Decimal(f'{value:.{digits - 1}e}'):f}"
+    mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
+    if int(exponent) < _FEWEST:
+        return f"{mantissa}e{int(exponent)}"
+    return f"{Decimal(f'{mantissa}e{exponent}'):f}"
+
+
+# Numbers below this power of ten have an exponent.
+_FEWEST = -5
 
 
 def printed(value: float | None) -> str:
