@@ -31,7 +31,6 @@ from irem.experiments._landscape import descents as descents
 from irem.experiments._landscape import energy_by_distance as energy_by_distance
 from irem.experiments._landscape import plane as plane
 from irem.experiments._paper import PAPER_ABLATION as PAPER_ABLATION
-from irem.experiments._paper import PAPER_COMPOSITION as PAPER_COMPOSITION
 from irem.experiments._paper import PAPER_COMPOSITIONS as PAPER_COMPOSITIONS
 from irem.experiments._paper import PAPER_STEP_SIZE as PAPER_STEP_SIZE
 from irem.experiments._paper import PAPER_TABLE1 as PAPER_TABLE1

@@ -108,9 +108,6 @@ The table of Appendix A, with DnCNN-stop at 45 as in Chen et al. (2020), where t
 (it prints 26.48), and below it two classical methods that are told the strength.
 """
 
-PAPER_COMPOSITION: Mapping[int, float] = PAPER_COMPOSITIONS["irem"]
-"""IREM's row of Table 4."""
-
 
 def paper_mse(
     model: Walkable | AbstractMethod, task: AbstractTask, difficulty: Difficulty

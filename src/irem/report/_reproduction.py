@@ -81,12 +81,12 @@ _EXPLANATIONS: Mapping[str, str] = {
     "structure": (
         "IREM with energies on pairs and on tables, trained on the problems of same alone (graphs "
         "of 2 to 10 nodes). The error is that of default inference; trivial and best are its "
-        "floors. The last columns have the error of a tenth of the problems after so many steps: "
-        "training has five."
+        "floors. The last columns have the error of some problems (walked, in the cells) after so "
+        "many steps: training has five. Every cell names its device."
     ),
     "stability": (
         "IREM with all of clipped replay, clipped gradients and a decaying learning rate, with all "
-        "but one, and with none; the last is what the paper has. Energies of the paper train as in "
+        "but one, and with none, as in the paper. Energies of the paper train as in "
         "Table 1, those that see structure for a fifth of their iterations. Updates that are not "
         "finite are skipped everywhere; their number over all seeds is shown."
     ),

@@ -75,7 +75,7 @@ class Table:
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """So many digits that count, with an exponent where zeros would have to be counted."""
+    """So many digits that count, with an exponent if small; nothing where there is no number."""
     if value is None:
         return ""
     if abs(value) >= 1000:
@@ -83,13 +83,13 @@ def number(value: float | None, digits: int = 3) -> str:
     if value == 0:
         return "0"
     mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
-    if int(exponent) < _FEWEST:
+    if int(exponent) < _SMALLEST_POWER:
         return f"{mantissa}e{int(exponent)}"
     return f"{Decimal(f'{mantissa}e{exponent}'):f}"
 
 
-# Numbers below this power of ten have an exponent.
-_FEWEST = -5
+# Numbers below this power of ten have an exponent: nobody counts more zeros.
+_SMALLEST_POWER = -5
 
 
 def printed(value: float | None) -> str:
