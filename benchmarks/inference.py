@@ -1,4 +1,4 @@
-"""How landscapes are walked: every step rule on every task, sizes, and trust in the answers.
+"""Inference: every step rule on every task, sizes, and trust in the answers.
 
     python benchmarks/inference.py --out results/inference.json
 
@@ -19,9 +19,10 @@ import jax
 import numpy as np
 
 import irem
-from irem._files import write_whole
 from irem.descent import DEFAULT_STEP, MAX_STEPS, STEPS
-from irem.experiments import problem_errors, provenance
+from irem.evaluation import problem_errors
+from irem.files import write_whole
+from irem.paper import provenance
 
 FACTORS = (1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0)
 SIZES = (5, 10, 15, 20, 25, 30)
@@ -30,7 +31,7 @@ SIZES = (5, 10, 15, 20, 25, 30)
 def energies(tasks):
     """Tasks with the energies that are trained on them."""
     for task in map(irem.tasks.get, tasks):
-        if not isinstance(task, irem.tasks.AbstractGraphTask):
+        if not task.sizes:
             yield task, irem.energy.MLP, {}, 128
             continue
         yield task, irem.energy.GINE, {"aggregate": "mean"}, 64
@@ -96,7 +97,7 @@ def rows_of(task, kind, settings, models, problems):
                     {**about, "rule": rule, **walk(models, batch, key_guesses, step=step)},
                 )
         yield "rises", {**about, **rises(models, batch, key_guesses)}
-    if isinstance(task, irem.tasks.AbstractGraphTask):
+    if task.sizes:
         for nodes in SIZES:
             few = max(100, problems // 4)
             batch = task.batch(key_problems, few, nodes)
@@ -113,7 +114,9 @@ def rows_of(task, kind, settings, models, problems):
 def main():
     """Measure task after task, and keep what is done after every row."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tasks", nargs="*", default=list(irem.tasks.TASKS))
+    parser.add_argument(
+        "--tasks", nargs="*", default=[name for name in irem.tasks.TASKS if name != "denoise"]
+    )
     parser.add_argument("--iterations", type=int, default=10_000)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--problems", type=int, default=1000)

@@ -1,11 +1,12 @@
-"""Problems per second of a batch of mixed difficulty: taking turns against waiting for the slowest.
+"""Problems per second of a batch of mixed difficulty: a queue against waiting for the slowest.
 
     python benchmarks/mixed_batch.py --out results/mixed-batch.json
 
 10,000 shortest-path problems on graphs of 2 to 15 nodes, padded to 15, are answered three ways in
-one run: by `irem.solve`, where whoever is done makes room for the next; in batches of the same
-width that run until all are done, by the same compiled program; and as one batch of all. Answers of
-the first two are compared entry by entry. Programs are compiled before the clock starts.
+one run: by the queue of `irem.solve`, where a problem that stops is replaced by the next; in
+batches of the same width that run until all are done, by the same compiled program; and as one
+batch. Answers of the first two are compared entry by entry. Programs are compiled before the
+clock starts.
 """
 
 import argparse
@@ -18,9 +19,12 @@ import jax.numpy as jnp
 import numpy as np
 
 import irem
-from irem._files import write_whole
-from irem.descent import _solve, _turns
-from irem.learning._checkpoint import load_arrays, save_arrays
+from irem.descent.algorithm2 import minimise
+from irem.descent.batches import slots_for
+from irem.descent.queue import minimise_queued
+from irem.descent.rules import make_descent
+from irem.files import write_whole
+from irem.training.checkpoint import load_arrays, save_arrays
 
 
 def graphs(task, count, largest, key):
@@ -63,18 +67,17 @@ def main():
             save_arrays(options.weights, model)
     x = graphs(task, options.problems, options.nodes, jax.random.key(2))
     y0 = jax.random.uniform(jax.random.key(3), x.edges.shape, minval=-1, maxval=1)
-    slots = _solve._at_once(y0)
+    slots = slots_for(y0)
 
-    def together(**limit):
-        return irem.solve(model, x, y0, batch_size=options.problems, **limit)
+    def descent(max_steps=irem.descent.MAX_STEPS):
+        return make_descent(model, None, None, max_steps)
 
-    def in_slots(**limit):
-        return irem.solve(model, x, y0, **limit)
+    def queued(free_share, **limit):
+        return minimise_queued(descent(**limit), x, y0, slots, lambda _: None, free_share)
 
-    turns, seconds = clock(in_slots)
-    _turns.SHARE = 1.0
-    batches, batch_seconds = clock(in_slots)
-    whole, whole_seconds = clock(together)
+    turns, seconds = clock(lambda **limit: queued(0.25, **limit))
+    batches, batch_seconds = clock(lambda **limit: queued(1.0, **limit))
+    whole, whole_seconds = clock(lambda **limit: minimise(descent(**limit), x, y0))
     real = np.asarray(x.pairs)
     steps = turns.steps
     result = {

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from irem._files import write_whole
+from irem.files import write_whole
 
 
 def solve(run, x, out):
@@ -110,7 +110,8 @@ def main():
         run = folder / "run"
         train = [sys.executable, "-m", "irem", "train", "addition", "--out", str(run)]
         settings = ["--iterations", str(options.iterations), "--batch-size", "32"]
-        subprocess.run([*train, *settings, "--learning-rate", "0.001"], check=True)
+        settings += ["--recipe", "paper", "--set", "optimiser.learning_rate=0.001"]
+        subprocess.run([*train, *settings], check=True)
         few, _ = measure(run, folder, options.problems // 10)
         many, x = measure(run, folder, options.problems)
         interrupted = interrupt(run, folder, x, after=few["seconds"] + 0.4 * many["seconds"] / 2)

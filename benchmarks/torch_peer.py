@@ -33,7 +33,7 @@ import numpy as np
 import optax
 
 import irem
-from irem import learning
+from irem import training
 
 try:
     import torch
@@ -150,18 +150,19 @@ def irem_method(key):
 
 def irem_side():
     """A function that trains for so many iterations in irem's compiled loop, likewise."""
-    recipe = learning.Recipe(
+    setup = training.Training(
         irem.tasks.Addition(size=SIZE),
         optax.adam(LEARNING_RATE),
         irem.Replay(capacity=CAPACITY),
+        training.NoAverage(),
         BATCH_SIZE,
     )
     keys = jax.random.key(0)[None]
-    states = eqx.filter_vmap(lambda key: learning.init(recipe, irem_method(key), key))(keys)
+    states = eqx.filter_vmap(lambda key: training.init(setup, irem_method(key), key))(keys)
 
     def run(iterations):
         nonlocal states
-        states, infos = learning.run_chunk(recipe, states, iterations)
+        states, infos = training.run_chunk(setup, states, iterations)
         return np.asarray(infos.loss[0])
 
     return run

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from irem._checks import count, count_or_none, known, numeric, positive
+from irem.checks import count, count_or_zero, known, numeric, positive
 
 
 @pytest.mark.parametrize("value", [1, np.int64(3), np.uint8(7)])
@@ -27,13 +27,13 @@ def test_other_things_are_not(value, message):
         count("n", value)
 
 
-def test_none_may_be_a_count_where_it_is_asked_for():
+def test_zero_may_be_a_count_where_it_is_allowed():
     for value in (0, 3, np.int64(0)):
-        count_or_none("n", value)
+        count_or_zero("n", value)
     with pytest.raises(ValueError, match="`n` must be 0 or more, got -1"):
-        count_or_none("n", -1)
+        count_or_zero("n", -1)
     with pytest.raises(ValueError, match=r"`n` must be a whole number, got 1\.5"):
-        count_or_none("n", 1.5)
+        count_or_zero("n", 1.5)
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0, float("nan"), float("inf")])
@@ -45,6 +45,8 @@ def test_sizes_are_above_zero_and_finite(value):
 def test_an_unknown_name_lists_the_known_ones():
     with pytest.raises(ValueError, match=r"Unknown rule 'fxed'; known are fixed, free\. Did you"):
         known("rule", "fxed", ["fixed", "free"])
+    with pytest.raises(ValueError, match=r"^Unknown rule 'fxed'; there are none\.$"):
+        known("rule", "fxed", [])
 
 
 @pytest.mark.parametrize("kind", [np.asarray, jnp.asarray])

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from irem._files import remove_unfinished, write_whole
+from irem.files import remove_unfinished, write_whole
 
 
 def test_a_failed_write_leaves_the_old_content_and_nothing_else(tmp_path, monkeypatch):

@@ -1,47 +1,10 @@
-"""Reasoning as energy minimisation: learn an energy over answers, then walk downhill on it."""
+"""Reasoning as energy minimisation: learn an energy over answers, then descend on it.
 
-from irem import descent as descent
-from irem import energy as energy
-from irem import tasks as tasks
-from irem._errors import DivergenceError as DivergenceError
-from irem._errors import InputError as InputError
-from irem._problem import Graph as Graph
-from irem._problem import Problem as Problem
-from irem._problem import mse as mse
-from irem._version import __version__ as __version__
-from irem.descent import AnyOf as AnyOf
-from irem.descent import Backtracking as Backtracking
-from irem.descent import Calibration as Calibration
-from irem.descent import EnergyUnchanged as EnergyUnchanged
-from irem.descent import FixedStep as FixedStep
-from irem.descent import GradientSmall as GradientSmall
-from irem.descent import Reason as Reason
-from irem.descent import Solution as Solution
-from irem.descent import Trajectory as Trajectory
-from irem.descent import solve as solve
-from irem.descent import solve_pages as solve_pages
-from irem.experiments import Evaluation as Evaluation
-from irem.experiments import Trust as Trust
-from irem.experiments import calibrate as calibrate
-from irem.experiments import compose as compose
-from irem.experiments import evaluate as evaluate
-from irem.experiments import trust as trust
-from irem.learning import History as History
-from irem.learning import NoReplay as NoReplay
-from irem.learning import Replay as Replay
-from irem.learning import Run as Run
-from irem.learning import load as load
-from irem.learning import train as train
-from irem.methods import IREM as IREM
-from irem.methods import Denoised as Denoised
-from irem.methods import Feedforward as Feedforward
-from irem.methods import Formula as Formula
-from irem.methods import FullUnroll as FullUnroll
-from irem.methods import IterativeFeedforward as IterativeFeedforward
-from irem.methods import LastStep as LastStep
-from irem.methods import PonderNet as PonderNet
-from irem.methods import Recurrent as Recurrent
-from irem.methods import Satisfaction as Satisfaction
-from irem.methods import denoise as denoise
-from irem.methods import parse_dimacs as parse_dimacs
-from irem.methods import satisfy as satisfy
+The public names stand in `__init__.pyi`; each is loaded when it is first used.
+"""
+
+import lazy_loader as _lazy
+
+from irem.version import __version__ as __version__
+
+__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)

@@ -22,11 +22,19 @@ def irem_cli(monkeypatch, capsys):
     return run
 
 
-def quick_train(folder, task, *options, replay=50):
+def overrides(**settings):
+    """Options that override keys of a recipe; two underscores stand for a dot."""
+    return [part for k, v in settings.items() for part in ("--set", f"{k.replace('__', '.')}={v}")]
+
+
+SMALL = overrides(energy__width=16, replay__capacity=50)
+
+
+def quick_train(folder, task, *options, small=SMALL):
     """A run so small that it learns next to nothing; made once for each module."""
     out = folder / task
-    arguments = ["train", task, "--out", out, "--iterations", 100, "--batch-size", 8, "--width", 16]
-    arguments += [] if replay is None else ["--replay", replay]
+    arguments = ["train", task, "--out", out, "--recipe", "paper", "--iterations", 100]
+    arguments += ["--batch-size", 8, *small]
     argv, sys.argv = sys.argv, ["irem", *map(str, [*arguments, *options])]
     try:
         with pytest.raises(SystemExit) as ended:
@@ -43,10 +51,18 @@ def train_quickly():
 
 
 @pytest.fixture(scope="session")
+def keys():
+    """Make options that override keys of a recipe."""
+    return overrides
+
+
+@pytest.fixture(scope="session")
 def runs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
     return {
-        "addition": quick_train(folder, "addition", "--size", 6),
-        "matrix-inverse": quick_train(folder, "matrix-inverse", "--size", 3, "--seeds", 2),
-        "shortest-path": quick_train(folder, "shortest-path", "--aggregate", "sum"),
+        "addition": quick_train(folder, "addition", *overrides(task__size=6)),
+        "matrix-inverse": quick_train(
+            folder, "matrix-inverse", *overrides(task__size=3), "--seeds", 2
+        ),
+        "shortest-path": quick_train(folder, "shortest-path", *overrides(energy__aggregate="sum")),
     }

@@ -8,7 +8,8 @@ import sys
 import numpy as np
 import pytest
 
-TRAIN = ("--iterations", 10, "--batch-size", 4, "--size", 4, "--width", 8, "--replay", 50)
+TRAIN = ("--iterations", 10, "--batch-size", 4, "--recipe", "paper", "--set", "task.size=4")
+TRAIN += ("--set", "energy.width=8", "--set", "replay.capacity=50")
 
 
 def assert_refused(result, *words):
@@ -29,16 +30,23 @@ def assert_refused(result, *words):
             ("Unknown task 'adition'", "Did you mean 'addition'"),
         ),
         (("train", "addition", "--out", "run", "--method", "magic"), ("Unknown method 'magic'",)),
-        (("train", "addition", "--out", "run", "--energy", "cnn"), ("Unknown energy 'cnn'",)),
-        (("train", "addition", "--out", "run", "--energy", "gine"), ("needs graphs",)),
+        (("train", "addition", "--out", "run", "--set", "energy.name=cnn"), ("energy 'cnn'",)),
+        (("train", "addition", "--out", "run", "--set", "energy.name=gine"), ("needs graphs",)),
+        (("train", "addition", "--out", "run", "--recipe", "bets"), ("Did you mean 'best'",)),
+        (("train", "addition", "--out", "run", "--recipe", "my.toml"), ("no recipe 'my.toml'",)),
+        (("train", "addition", "--out", "run", "--set", "energy.widht=3"), ("mean 'width'",)),
+        (("train", "addition", "--out", "run", "--set", "enrgy.width=3"), ("mean 'energy'",)),
+        (("train", "addition", "--out", "run", "--set", "energy.width"), ("KEY=VALUE",)),
+        (("recipes", "adition"), ("Did you mean 'addition'",)),
+        (("recipes", "--show", "best"), ("Say of which task",)),
         (("reproduce", "table1", "--quick", "--images", "."), ("--images", "denoising")),
         (("reproduce", "denoising", "--quick", "--images", "none", "--out", "run"), ("none",)),
-        (("train", "edge-copy", "--out", "run", "--energy", "mlp"), ("fixed size",)),
+        (("train", "edge-copy", "--out", "run", "--set", "energy.name=mlp"), ("fixed size",)),
         (
-            ("train", "edge-copy", "--out", "run", "--size", 5),
+            ("train", "edge-copy", "--out", "run", "--set", "task.size=5"),
             ("task 'edge-copy' 'size'",),
         ),
-        (("train", "addition", "--out", "run", "--variant", "mine"), ("Unknown variant 'mine'",)),
+        (("train", "addition", "--out", "run", "--set", "task.variant=mine"), ("variant 'mine'",)),
         (("train", "addition", "--out", "run", "--iterations", 0), ("greater than 0, got 0",)),
         (
             ("train", "addition", "--out", "run", "--iterations", "many"),
@@ -46,20 +54,29 @@ def assert_refused(result, *words):
         ),
         (("train", "addition", "--out", "run", "--batch-size", -1), ("greater than 0, got -1",)),
         (("train", "addition", "--out", "run", "--batch-size", 0), ("greater than 0, got 0",)),
-        (("train", "addition", "--out", "run", "--learning-rate", "inf"), ("must be finite",)),
+        (
+            ("train", "addition", "--out", "run", "--set", "optimiser.learning_rate=inf"),
+            ("must be finite",),
+        ),
         (("demo", "--out", "run", "--seed", -1), ("`seed` must be",)),
         (("demo", "--out", "run", "--size", 0), ("greater than 0, got 0",)),
         (("train", "addition", "--out", "run", "--seeds", 0), ("`seeds` must be greater than 0",)),
         (("train", "addition", "--out", "run", "--seed", -1), ("`seed` must be",)),
-        (("train", "addition", "--out", "run", "--replay", -1), ("`replay` must be 0 or more",)),
-        (("train", "addition", "--out", "run", "--step-size", "nan"), ("greater than 0, got nan",)),
         (
-            ("train", "addition", "--out", "run", "--aggregate", "mean"),
-            ("setting of the mlp energy",),
+            ("train", "addition", "--out", "run", "--set", "replay.capacity=0"),
+            ("`capacity` must be greater than 0",),
+        ),
+        (
+            ("train", "addition", "--out", "run", "--set", "method.step_size=nan"),
+            ("greater than 0, got nan",),
+        ),
+        (
+            ("train", "addition", "--out", "run", "--set", "energy.aggregate=mean"),
+            ("setting of the table energy",),
         ),
         (
             ("train", "addition", "--out", "run", "--checkpoint-seconds", -1),
-            ("`checkpoint_seconds`",),
+            ("`seconds` between checkpoints",),
         ),
         (("evaluate", "nowhere"), ("There is no run at 'nowhere'",)),
         (("solve", "nowhere", "x.npy", "--out", "y.npy"), ("There is no run at 'nowhere'",)),
@@ -222,7 +239,7 @@ main()
 # The settings fit in both; in 2 kB the scalars of a few chunks do not, in 20 kB the checkpoint.
 @pytest.mark.parametrize("limit", [2_000, 20_000])
 def test_a_full_disk(limit, tmp_path):
-    options = ("--iterations", 2000, "--size", 64, "--checkpoint-seconds", 60)
+    options = ("--iterations", 2000, "--set", "task.size=64", "--checkpoint-seconds", 60)
     arguments = ["train", "addition", *TRAIN, *options, "--out", tmp_path / "run"]
     command = [sys.executable, "-c", LIMITED, str(limit), *map(str, arguments)]
     result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)

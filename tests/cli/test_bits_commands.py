@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 
 import irem
-from irem.cli._solve import _Tally
-from irem.learning import History
+from irem.cli.solve import _Tally
+from irem.training import History
 
 TASK = irem.tasks.get("connected-components")
 # Lowest at 0.3 and 0.9 instead of 0 and 1: right after rounding, and decided where no 0 is.
 ENERGY = irem.energy.from_function(
     lambda x, y: jnp.sum((y - 0.6 * TASK.oracle(x) - 0.3) ** 2), answer_shape=(4, 4)
 )
-STEP = ("--step-size", 0.5)  # to the minimum at once
-SETTINGS = {"iterations": 0, "method": {"name": "irem", "energy": {"name": "by hand"}}}
+STEP = ("--step", 0.5)  # to the minimum at once
+SETTINGS = {"iterations": 0, "method": {"name": "irem"}, "energy": {"name": "by hand"}}
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def by_hand(monkeypatch):
     """In place of a run that was trained: one that needs no training."""
     run = irem.Run(TASK, (ENERGY,), 0, History.empty(1), SETTINGS)
     monkeypatch.setattr("irem.load", lambda _: run)
-    monkeypatch.setattr("irem.cli._common.load", lambda _: run)
+    monkeypatch.setattr("irem.cli.common.load", lambda _: run)
     return "by-hand"
 
 

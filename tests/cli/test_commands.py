@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import irem
+from irem.cli.program import COMMANDS
 
-COMMANDS = ("demo", "tasks", "train", "evaluate", "solve", "calibrate", "compose", "figure", "zoo")
 # What the issue tracker's users script against.
 EVALUATE_KEYS = {
     "task", "method", "energy", "difficulty", "problems", "max_steps", "mse", "mse_sem",
@@ -67,7 +67,7 @@ def test_evaluate_measures_what_python_measures(runs, irem_cli):
     run = irem.load(runs["addition"])
     options = ("--problems", 50, "--max-steps", 9, "--json")
     printed = json.loads(irem_cli("evaluate", runs["addition"], *options).out)
-    from irem.cli._common import fresh_key
+    from irem.cli.common import fresh_key
 
     key_problems, key_guesses = jax.random.split(fresh_key(0, "evaluate"))
     batch = run.task.batch(key_problems, 50, "same")
@@ -90,10 +90,12 @@ def test_evaluate_averages_over_the_models_of_a_run(runs, irem_cli):
     assert "over models" in irem_cli("evaluate", runs["matrix-inverse"], *options).out
 
 
-def test_every_json_line_is_alone_on_standard_output(runs, irem_cli, tmp_path):
+def test_every_json_line_is_alone_on_standard_output(runs, irem_cli, tmp_path, keys):
     for arguments in (
-        ("train", "addition", "--size", 4, "--width", 8, "--iterations", 5, "--batch-size", 4,
-         "--replay", 0, "--out", tmp_path / "run"),
+        ("train", "addition", "--iterations", 5, "--batch-size", 4, "--out", tmp_path / "run",
+         *keys(task__size=4, energy__width=8, replay__name="none")),
+        ("recipes",),
+        ("recipes", "addition", "--show", "paper"),
         ("compose", runs["addition"], "--operations", 3, "--problems", 10),
         ("tasks",),
     ):  # fmt: skip
@@ -152,7 +154,7 @@ def test_solve_writes_answers_of_the_right_shape(out, several, runs, irem_cli, t
 
 
 def first_answer(path, x):
-    from irem.cli._common import fresh_key
+    from irem.cli.common import fresh_key
 
     first = x if x.ndim == 2 else x[0]
     return irem.solve(irem.load(path).model, first, key=fresh_key(0, "solve"), max_steps=9).y
@@ -183,7 +185,7 @@ def test_solve_takes_graphs_of_any_size(runs, irem_cli, tmp_path):
 
 def test_tasks_lists_every_task_with_its_floors(irem_cli):
     printed = json.loads(irem_cli("tasks", "--json").out)
-    assert [row["task"] for row in printed["tasks"]] == list(irem.tasks.ALL_TASKS)
+    assert [row["task"] for row in printed["tasks"]] == list(irem.tasks.TASKS)
     *of_the_table, pictures = printed["tasks"]
     assert set(pictures["same"].values()) == {None}  # they depend on the pictures
     for row in of_the_table:
@@ -199,7 +201,10 @@ def test_resume_takes_what_is_not_given_from_the_run(runs, irem_cli):
     assert result.code == 0
     assert f"irem evaluate {out}" in result.out
     assert (out / "run.json").read_text() == before
-    assert irem_cli("train", "matrix-inverse", "--out", out, "--resume", "--width", 17).code == 2
+    changed = ("--set", "energy.width=17")
+    result = irem_cli("train", "matrix-inverse", "--out", out, "--resume", *changed)
+    assert result.code == 2
+    assert "energy.width was 16, now 17" in result.err
 
 
 def test_solve_reads_the_graphs_it_wrote_as_flat_rows(runs, irem_cli, tmp_path):
@@ -218,5 +223,5 @@ def test_the_step_that_is_asked_for_is_taken(runs, irem_cli):
         return json.loads(irem_cli("evaluate", runs["addition"], *options).out)["mse"]
 
     # The trained size of a fixed step is 100.
-    assert mse("--step", "fixed") == mse("--step-size", 100.0) != mse("--step-size", 1e-6)
+    assert mse("--step", "fixed") == mse("--step", 100.0) != mse("--step", 1e-6)
     assert mse("--step", irem.descent.DEFAULT_STEP) == mse() != mse("--step", "lbfgs")

@@ -5,17 +5,21 @@ import json
 import numpy as np
 import pytest
 
-from irem.methods import BASELINES
+from irem.methods import METHODS
+
+BASELINES = [name for name in METHODS if name != "irem"]
+PARTS = {"recurrent": "cell"}
 
 
 @pytest.fixture(scope="module")
-def baselines(tmp_path_factory, train_quickly):
+def baselines(tmp_path_factory, train_quickly, keys):
     folder = tmp_path_factory.mktemp("baselines")
     runs = {}
     for name in BASELINES:
         (folder / name).mkdir()
-        options = ("--method", name, "--size", 6)
-        runs[name] = train_quickly(folder / name, "addition", *options, replay=None)
+        small = keys(**{"task__size": 6, f"{PARTS.get(name, 'network')}__width": 16})
+        options = ("--method", name)
+        runs[name] = train_quickly(folder / name, "addition", *options, small=small)
     return runs
 
 
@@ -45,7 +49,8 @@ def test_a_baseline_resumes_with_its_own_settings(baselines, irem_cli):
     result = irem_cli("train", "addition", "--resume", "--out", out, "--iterations", 200, "--json")
     assert result.code == 0
     settings = json.loads((out / "run.json").read_text())
-    assert settings["method"] == {"name": "recurrent", "width": 16, "num_steps": 5}
+    assert settings["method"] == {"name": "recurrent", "num_steps": 5}
+    assert settings["cell"] == {"name": "dense", "width": 16}
     assert settings["iterations"] == 200
 
 
@@ -65,11 +70,11 @@ def test_what_needs_an_energy_says_so(
     name = ["error-by-step"] if command == "figure" else []
     result = irem_cli(command, *name, baselines["feedforward"], *arguments)
     assert result.code == 2
-    assert "holds a feedforward network, which has no energy to walk on" in result.err
+    assert "holds a feedforward network, which has no energy to descend on" in result.err
     assert [p.name for p in tmp_path.iterdir()] == ["x.npy"]
 
 
-@pytest.mark.parametrize("option", [("--max-steps", 3), ("--step", "adam"), ("--step-size", 0.1)])
+@pytest.mark.parametrize("option", [("--max-steps", 3), ("--step", "adam"), ("--step", 0.1)])
 def test_options_of_descents_are_refused(baselines, irem_cli, option):
     result = irem_cli("evaluate", baselines["programmatic"], *option)
     assert result.code == 2
@@ -77,21 +82,20 @@ def test_options_of_descents_are_refused(baselines, irem_cli, option):
 
 
 @pytest.mark.parametrize(
-    ("method", "option"),
+    ("method", "override", "sentence"),
     [
-        ("feedforward", ("--num-steps", 3)),
-        ("recurrent", ("--depth", 2)),
-        ("programmatic", ("--step-size", 1.0)),
-        ("iterative-feedforward", ("--replay", 10)),
-        ("feedforward", ("--energy", "mlp")),
-        ("feedforward", ("--gradient", "full-unroll")),
+        ("feedforward", "method.num_steps=3", "setting of the method feedforward 'num_steps'"),
+        ("recurrent", "cell.depth=2", "setting of the dense cell 'depth'"),
+        ("programmatic", "method.step_size=1.0", "method programmatic 'step_size'"),
+        ("feedforward", "energy.name=mlp", "key of a recipe 'energy'"),
+        ("feedforward", "gradient.name=full-unroll", "key of a recipe 'gradient'"),
     ],
 )
-def test_options_of_other_methods_are_refused(irem_cli, tmp_path, method, option):
+def test_keys_of_other_methods_are_refused(irem_cli, tmp_path, method, override, sentence):
     arguments = ("train", "addition", "--out", tmp_path / "run", "--method", method)
-    result = irem_cli(*arguments, *option)
+    result = irem_cli(*arguments, "--set", override)
     assert result.code == 2
-    assert f"{option[0]} is not an option of {method}" in result.err
+    assert sentence in result.err
     assert not (tmp_path / "run").exists()
 
 

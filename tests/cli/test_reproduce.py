@@ -1,9 +1,11 @@
+import dataclasses
+import functools
 import json
 
 import pytest
 
-from irem.cli import _reproduce
-from irem.experiments import Budget, Scale, _composition
+from irem.cli import reproduce as command
+from irem.paper import EXPERIMENTS, Budget, Scale, composition
 
 TINY = Scale(
     name="quick",
@@ -19,7 +21,9 @@ KEYS = {"task", "method", "difficulty", "mean", "std", "seeds", "paper", "trivia
 def test_show_prints_the_committed_cells(irem_cli):
     result = irem_cli("reproduce", "table1", "--show", "--json")
     assert result.code == 0
-    cells = json.loads(result.out)
+    shown = json.loads(result.out)
+    assert shown["experiment"] == "table1"
+    cells = shown["cells"]
     assert len(cells) == 5 * 6 * 2
     for cell in cells:
         assert set(cell) >= KEYS
@@ -36,39 +40,42 @@ def test_show_prints_a_table_to_read(irem_cli):
 
 def test_show_all_as_one_object(irem_cli):
     shown = json.loads(irem_cli("reproduce", "all", "--show", "--json").out)
-    assert {"table1", "ablation", "step-size", "composition", "figures"} <= set(shown)
+    assert {"table1", "ablation", "step-size", "composition", "figures", "sat"} <= set(shown)
+    assert shown["sat"]["cells"]
+    assert shown["figures"]["figures"]
 
 
 def test_a_stopped_reproduction_goes_on(irem_cli, tmp_path, monkeypatch):
-    monkeypatch.setattr(_reproduce, "QUICK", TINY)
     three = ("feedforward", "recurrent", "iterative-feedforward")
-    monkeypatch.setattr(_composition, "METHODS", three)
-    out, reproduce = tmp_path / "r", _reproduce.reproduce
+    run = functools.partial(composition.run, settings=composition.Settings(methods=three))
+    smaller = dataclasses.replace(EXPERIMENTS["composition"], run=run)
+    out, reproduce = tmp_path / "r", command.reproduce
     arguments = ("reproduce", "composition", "--quick", "--out", out, "--json")
 
-    def stopped(study, name):
-        cell = study.cell
+    def stopped(study, _):
+        cells = study.cells
 
-        def until_the_second(experiment, name, make):
+        def until_the_second(experiment, name, kinds, make):
             if name == "recurrent":
                 raise KeyboardInterrupt
-            return cell(experiment, name, make)
+            return cells(experiment, name, kinds, make)
 
-        monkeypatch.setattr(study, "cell", until_the_second)
-        return reproduce(study, name)
+        monkeypatch.setattr(study, "cells", until_the_second)
+        return reproduce(study, smaller)
 
-    monkeypatch.setattr(_reproduce, "reproduce", stopped)
+    monkeypatch.setattr(command, "QUICK", TINY)
+    monkeypatch.setattr(command, "reproduce", stopped)
     result = irem_cli(*arguments)
     assert result.code == 130
     assert "the same command goes on" in result.err
     assert not (out / "composition.json").exists()
 
-    monkeypatch.setattr(_reproduce, "reproduce", reproduce)
+    monkeypatch.setattr(command, "reproduce", lambda study, _: reproduce(study, smaller))
     result = irem_cli(*arguments)
     assert result.code == 0
     made = [line.split(": ")[2].split(",")[0] for line in result.err.splitlines()]
     assert made == ["recurrent", "iterative-feedforward"]
-    assert len(json.loads(result.out)) == 3 * 20
+    assert len(json.loads(result.out)["cells"]) == 3 * 20
     assert "quick reproduction" in (out / "index.html").read_text()
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import irem
-from irem.cli import _solve
+from irem.cli.solve import Pages
 
 
 @pytest.fixture(scope="module")
@@ -18,9 +18,9 @@ def x(tmp_path_factory):
 
 @pytest.fixture
 def paged(monkeypatch):
-    """Hold a few hundred numbers for too many for memory."""
-    monkeypatch.setattr(_solve, "_IN_MEMORY", 200)
-    monkeypatch.setattr("irem.descent._solve._PAGE", 120)
+    """Take more than a hundred numbers for too many to be answered at once."""
+    read = Pages.read
+    monkeypatch.setattr(Pages, "read", lambda path, model: read(path, model, largest=120))
 
 
 def read(path):
@@ -36,8 +36,8 @@ def test_page_by_page_a_file_is_answered_like_all_at_once(
 ):
     options = ("--max-steps", 9, "--step", "fixed", "--json")
     first = irem_cli("solve", runs["addition"], x, "--out", tmp_path / f"all-{name}", *options)
-    monkeypatch.setattr(_solve, "_IN_MEMORY", 200)
-    monkeypatch.setattr("irem.descent._solve._PAGE", 120)
+    read_pages = Pages.read
+    monkeypatch.setattr(Pages, "read", lambda path, model: read_pages(path, model, largest=120))
     second = irem_cli("solve", runs["addition"], x, "--out", tmp_path / name, *options)
     assert (first.code, second.code) == (0, 0)
     np.testing.assert_allclose(
@@ -74,7 +74,7 @@ def test_an_interrupt_leaves_nothing_behind_and_loses_nothing(
 
 
 def test_the_lowest_of_several_starts_is_written(runs, irem_cli, tmp_path):
-    from irem.cli._common import fresh_key
+    from irem.cli.common import fresh_key
 
     x, out = graphs(tmp_path), tmp_path / "y.npz"
     options = ("--starts", 3, "--max-steps", 9, "--json")
@@ -132,10 +132,10 @@ def test_a_calibration_of_an_earlier_state_is_not_used(calibrated):
     kept = file.read_text()
     try:
         file.write_text(json.dumps({**json.loads(kept), "iteration": 7}))
-        assert irem.load(calibrated).calibrations is None
+        assert irem.evaluation.read_calibrations(irem.load(calibrated)) is None
         file.write_text(kept[:100])
         with pytest.raises(ValueError, match=r"calibration.json' is truncated or damaged"):
-            irem.load(calibrated)
+            irem.evaluation.read_calibrations(irem.load(calibrated))
     finally:
         file.write_text(kept)
 
@@ -148,7 +148,7 @@ def test_a_calibration_of_an_earlier_state_is_not_used(calibrated):
         (("--max-error", "0.1", "--max-steps", "9"), "calibrated for the default step rule"),
         (("--starts", "0"), "`starts` must be greater than 0"),
         (("--step", "newton"), "Unknown step rule 'newton'; known are fixed, backtracking"),
-        (("--step", "lbfgs", "--step-size", "1"), "`step-size` is for a fixed step"),
+        (("--step", "-1"), "`step_size` must be greater than 0"),
     ],
 )
 def test_what_solve_does_not_accept(options, sentence, x, runs, irem_cli, tmp_path):

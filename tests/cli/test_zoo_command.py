@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from irem.learning import ZooModel
-from irem.learning._run import find_run
+from irem.training import ZooModel
+from irem.training.run import find_run
 
 OTHERS = (
     ZooModel("zoo:one", "addition", "mlp", 1234567, 89, "It adds.", "# zoo:one\n\nIt adds.\n"),
@@ -15,7 +15,7 @@ OTHERS = (
 
 @pytest.fixture
 def others(monkeypatch):
-    monkeypatch.setattr("irem.cli._zoo.zoo", lambda: OTHERS)
+    monkeypatch.setattr("irem.cli.zoo.zoo", lambda: OTHERS)
 
 
 def test_the_list_names_every_model_with_its_size(others, irem_cli):

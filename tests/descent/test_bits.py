@@ -11,14 +11,10 @@ import irem
 class Well(irem.energy.AbstractEnergy):
     """Lowest at the very numbers that are given, so that an answer is known before it is found."""
 
+    format: irem.formats.AbstractFormat = irem.formats.Vectors((3,), (3,))
+
     def landscape(self, x):
         return lambda y: jnp.sum((y - x) ** 2)
-
-    def answer_shape(self, x):
-        return x.shape
-
-    def as_batch(self, x):
-        return jnp.atleast_2d(x), np.ndim(x) == 1
 
 
 WANTED = np.array(
@@ -66,7 +62,7 @@ def test_answers_of_several_axes_have_one_decision_each(solution):
     np.testing.assert_array_equal(both.decided, DECIDED)
 
 
-def test_where_it_turns_and_where_a_decision_ends(solution):
+def test_one_half_is_rounded_up_and_a_quarter_is_decided(solution):
     y = np.array([[0.5], [np.nextafter(np.float32(0.5), np.float32(0))], [0.25], [0.75], [1.25]])
     edges = with_answer(solution, y.astype(np.float32))
     np.testing.assert_array_equal(edges.rounded[:, 0], [1, 0, 0, 1, 1])

@@ -11,7 +11,7 @@ from irem import EnergyUnchanged, FixedStep, Reason
 
 EPS = np.finfo(np.float32).eps
 # One function object for each landscape, so that tests share compiled programs.
-BOWL = irem.energy.from_function(lambda x, y: 0.5 * jnp.sum(x * y**2))
+QUADRATIC = irem.energy.from_function(lambda x, y: 0.5 * jnp.sum(x * y**2))
 QUARTIC = irem.energy.from_function(lambda x, y: jnp.sum(x * y**4))
 LEAST_SQUARES = irem.energy.from_function(lambda x, y: jnp.sum((x["a"] @ y - x["b"]) ** 2))
 ROSENBROCK = irem.energy.from_function(lambda x, y: (1 - y[0]) ** 2 + x * (y[1] - y[0] ** 2) ** 2)
@@ -22,12 +22,12 @@ def solve(*arguments, **options):
     return jax.device_get(irem.solve(*arguments, **options))
 
 
-def test_each_direction_of_a_bowl_shrinks_at_its_own_rate():
+def test_each_direction_of_a_convex_quadratic_shrinks_at_its_own_rate():
     eigenvalues = np.array([[0.1, 0.5, 1.0, 1.5, 1.9]], np.float32)
     y0 = np.array([[1.0, -2.0, 3.0, -4.0, 5.0]], np.float32)
     halt = EnergyUnchanged(patience=30, rtol=1e-30)
     solution = solve(
-        BOWL, eigenvalues, y0, step=FixedStep(0.8), halt=halt, max_steps=30, trajectory=True
+        QUADRATIC, eigenvalues, y0, step=FixedStep(0.8), halt=halt, max_steps=30, trajectory=True
     )
     t = np.arange(31)[:, None]
     rates = 1 - 0.8 * eigenvalues.astype(np.float64)
@@ -39,7 +39,7 @@ def test_each_direction_of_a_bowl_shrinks_at_its_own_rate():
     np.testing.assert_allclose(solution.trajectory.energies[0], energies, rtol=1e-4)
 
 
-def steps_until_quiet(rate, patience=3, rtol=1e-6):
+def steps_until_unchanged(rate, patience=3, rtol=1e-6):
     """When E_t = rate^2t had promised a move of `rtol` of its descent, `patience` times in a row.
 
     The slope promises (1 - rate)^2 y^2, and E is (1 - rate) / 2 y^2.
@@ -47,24 +47,29 @@ def steps_until_quiet(rate, patience=3, rtol=1e-6):
     t = np.arange(1, 1000)
     energies = rate ** (2.0 * np.arange(1000))
     moves = np.maximum(energies[:-1] - energies[1:], 2 * (1 - rate) * energies[:-1])
-    quiet = moves <= rtol * (1 - energies[1:]) + 8 * EPS * energies[1:]
-    # Moves shrink and descents grow, so what is quiet once is quiet for good.
-    return t[quiet][0] + patience - 1
+    unchanged = moves <= rtol * (1 - energies[1:]) + 8 * EPS * energies[1:]
+    # Moves shrink and descents grow, so the energy remains unchanged from then on.
+    return t[unchanged][0] + patience - 1
 
 
 def test_the_number_of_steps_is_the_one_that_theory_gives():
     eigenvalues = np.array([[0.05], [0.2], [0.7], [1.0], [1.3], [1.9]], np.float32)
     solution = solve(
-        BOWL, eigenvalues, np.ones((6, 1)), step=FixedStep(1.0), max_steps=999, trajectory=False
+        QUADRATIC,
+        eigenvalues,
+        np.ones((6, 1)),
+        step=FixedStep(1.0),
+        max_steps=999,
+        trajectory=False,
     )
     rates = 1 - eigenvalues[:, 0].astype(np.float64)
-    # At eigenvalue 1 the first step lands on the minimum and the next three are quiet.
+    # At eigenvalue 1 the first step lands on the minimum and the next three change nothing.
     assert int(solution.steps[3]) == 4
-    np.testing.assert_array_equal(solution.steps, [steps_until_quiet(rate) for rate in rates])
+    np.testing.assert_array_equal(solution.steps, [steps_until_unchanged(rate) for rate in rates])
     assert np.asarray(solution.converged).all()
 
 
-def random_bowls(count, size, largest):
+def random_quadratics(count, size, largest):
     """Positive semi-definite matrices with the given largest eigenvalue."""
     rng = np.random.default_rng(0)
     roots = rng.normal(size=(count, size, size))
@@ -75,11 +80,11 @@ def random_bowls(count, size, largest):
 TILTED = irem.energy.from_function(lambda x, y: 0.5 * y @ x @ y)
 
 
-def energies_on_bowls(largest):
+def energies_on_quadratics(largest):
     y0 = np.random.default_rng(1).normal(size=(20, 4)).astype(np.float32)
     solution = solve(
         TILTED,
-        random_bowls(20, 4, largest),
+        random_quadratics(20, 4, largest),
         y0,
         step=FixedStep(1.0),
         halt=EnergyUnchanged(rtol=1e-30),
@@ -90,18 +95,18 @@ def energies_on_bowls(largest):
 
 
 def test_energy_never_rises_on_a_convex_quadratic():
-    energies = energies_on_bowls(largest=1.95)
+    energies = energies_on_quadratics(largest=1.95)
     # The energy of 16 products is known to a few units in the last place of the first one.
     assert (np.diff(energies, axis=1) <= 8 * EPS * energies[:, :1]).all()
     assert (energies[:, -1] < 0.3 * energies[:, 0]).all()
 
 
 def test_energy_rises_on_a_quadratic_too_steep_for_the_step():
-    energies = energies_on_bowls(largest=2.1)
+    energies = energies_on_quadratics(largest=2.1)
     assert (energies[:, -1] > energies[:, 0]).all()
 
 
-def test_a_step_out_of_the_numbers_keeps_the_last_finite_answer():
+def test_a_step_that_is_not_finite_keeps_the_last_finite_answer():
     x, y0 = np.array([1.0, 0.01], np.float32), np.array([[10.0], [1.0]], np.float32)
     solution = solve(QUARTIC, x, y0, step=FixedStep(1.0), max_steps=60, trajectory=True)
     y, steps = np.float32(10), 0
@@ -152,8 +157,8 @@ def test_least_squares_reaches_numpys_solution():
     )
     expected = np.stack([np.linalg.lstsq(a[i], b[i])[0] for i in range(8)])
     assert np.asarray(solution.converged).all()
-    # At distance d a step lowers the energy by at least step (curvature d)^2, which is quiet below
-    # four units in the last place of the energy that remains; the energy's own rounding doubles it.
+    # At distance d a step lowers the energy by at least step (curvature d)^2, which is no change
+    # below four units in the last place of the energy that remains; its own rounding doubles it.
     residual = np.stack([np.sum((a[i] @ expected[i] - b[i]) ** 2) for i in range(8)])
     tolerance = 2 * np.sqrt(4 * EPS * residual / step) / curvature.min(axis=1)
     distance = np.linalg.norm(solution.y - expected, axis=1)
@@ -161,7 +166,7 @@ def test_least_squares_reaches_numpys_solution():
     assert (tolerance < 0.02 * np.linalg.norm(expected, axis=1)).all()
 
 
-def test_rosenbrocks_valley_is_walked_down_to_its_minimum():
+def test_rosenbrocks_valley_is_descended_to_its_minimum():
     y0 = np.array([[-1.2, 1.0]], np.float32)
     solution = solve(
         ROSENBROCK,

@@ -8,6 +8,9 @@ from scipy import stats
 
 import irem
 from irem import FixedStep
+from irem.descent.batches import minimise_all_recorded
+from irem.descent.rules import make_descent
+from irem.descent.starts import first_points
 
 KEY = jax.random.key(5)
 ENERGY = irem.energy.from_function(lambda x, y: jnp.sum((y - x) ** 2), answer_shape=(3,))
@@ -33,7 +36,10 @@ def test_the_guess_of_a_problem_depends_on_the_key_and_its_index_alone():
     np.testing.assert_array_equal(guesses(X), first)
     np.testing.assert_array_equal(guesses(X + 1), first)
     np.testing.assert_array_equal(guesses(X[:4]), first[:4])
-    np.testing.assert_array_equal(guesses(X, batch_size=4), first)
+    drawn = first_points(ENERGY, jnp.asarray(X), None, alone=False, key=KEY, starts=1)
+    np.testing.assert_array_equal(drawn, first)
+    parts = minimise_all_recorded(make_descent(ENERGY, 0.1, max_steps=1), X, drawn, 1, 4)
+    np.testing.assert_array_equal(parts.trajectory.ys[:, 0], first)
     assert not np.isin(guesses(X, jax.random.key(6)), first).any()
 
 
@@ -59,8 +65,7 @@ def test_one_problem_alone_is_answered_like_a_batch_of_one(name):
     tasks = {"mlp": addition, "table": addition, "conv": irem.tasks.Denoise()}
     task = tasks.get(name, irem.tasks.ShortestPath())
     energy = irem.energy.ENERGIES[name].for_task(task, width=16, depth=1, key=jax.random.key(0))
-    shape = tuple(axis or 4 for axis in task.shapes[0])
-    x = np.random.default_rng(0).uniform(size=shape)
+    x = np.random.default_rng(0).uniform(size=(2, 3) if task is addition else (4, 4))
     options = {"key": KEY, "step": FixedStep(1.0), "max_steps": 7, "trajectory": True}
     alone, batch = (solve(energy, problem, **options) for problem in (x, x[None]))
     assert alone.steps.shape == alone.reason.shape == alone.energy.shape == ()

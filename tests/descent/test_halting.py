@@ -10,14 +10,16 @@ import pytest
 import irem
 from irem import EnergyUnchanged, FixedStep, Reason
 from irem.descent import RUNNING, Move, Point
+from irem.descent.batches import minimise_all
+from irem.descent.rules import make_descent
 
-# `x` holds curvature, scale and offset of a bowl.
-BOWL = irem.energy.from_function(
+# `x` holds curvature, scale and offset of a convex quadratic.
+QUADRATIC = irem.energy.from_function(
     lambda x, y: x["scale"] * jnp.sum(x["curvature"] * y**2) + x["offset"]
 )
 
 
-def bowls(curvature, scale=1.0, offset=0.0):
+def quadratics(curvature, scale=1.0, offset=0.0):
     curvature = np.asarray(curvature, np.float32)
     return {
         "curvature": curvature,
@@ -30,9 +32,16 @@ EASY_AND_HARD = np.array([[0.5, 0.4], [0.3, 0.25], [0.45, 0.02], [0.01, 0.5], [0
 Y0 = np.random.default_rng(0).uniform(-1, 1, (5, 2)).astype(np.float32)
 
 
-def walk(x, y0=Y0, step=1.0, **options):
+def descend(x, y0=Y0, step=1.0, **options):
     """The solution as NumPy arrays: those take indices without compiling anything."""
-    return jax.device_get(irem.solve(BOWL, x, y0, step=FixedStep(step), **options))
+    return jax.device_get(irem.solve(QUADRATIC, x, y0, step=FixedStep(step), **options))
+
+
+def queued(x, slots, max_steps):
+    """The solution of `descend`, over this many slots."""
+    descent = make_descent(QUADRATIC, FixedStep(1.0), max_steps=max_steps)
+    x, _ = QUADRATIC.format.as_batch(x)
+    return jax.device_get(minimise_all(descent, x, jnp.asarray(Y0), slots))
 
 
 def halted_at(energies, rule, promised=0.0, share=1.0):
@@ -48,22 +57,22 @@ def halted_at(energies, rule, promised=0.0, share=1.0):
 
 
 @pytest.mark.parametrize("patience", [1, 2, 3])
-def test_patience_counts_quiet_steps_in_a_row(patience):
+def test_patience_counts_unchanged_steps_in_a_row(patience):
     rule = EnergyUnchanged(patience=patience, rtol=0.01)
-    # Quiet: one step, then two in a row, then for good. Each move of 1 is a hundredth of 100.
+    # Unchanged: one step, then two in a row, then for good. Each move of 1 is a hundredth of 100.
     energies = [100, 50, 50, 30, 30, 30, 10, 10, 10, 10]
     assert halted_at(energies, rule) == {1: 2, 2: 5, 3: 9}[patience]
 
 
-def test_a_step_is_quiet_up_to_a_share_of_the_descent_so_far():
+def test_a_step_is_unchanged_up_to_a_share_of_the_descent_so_far():
     rule = EnergyUnchanged(patience=1, rtol=0.25)
     # From 96 to 64 to 32 to 16: the last step is 16 of 80, the one before 32 of 64.
     assert halted_at([96, 64, 32, 16], rule) == 3
-    # At first any step is the whole descent, so none is quiet.
+    # At first any step is the whole descent, so none is unchanged.
     assert halted_at([96, 95.9], rule) is None
 
 
-def test_rounding_alone_is_quiet():
+def test_rounding_alone_is_no_change():
     rule = EnergyUnchanged(patience=1, rtol=1e-30)
     one = np.float32(1)
     assert halted_at([1, one + 4 * np.finfo(np.float32).eps], rule) == 1
@@ -76,7 +85,7 @@ def test_a_rise_counts_like_a_fall():
     assert halted_at([64, 0, 32], rule) is None
 
 
-def test_a_slope_that_promises_more_is_not_quiet():
+def test_a_slope_that_promises_more_is_a_change():
     rule = EnergyUnchanged(patience=1, rtol=0.25)
     assert halted_at([64, 0, 0], rule, promised=17.0) is None
     assert halted_at([64, 0, 0], rule, promised=15.0) == 2
@@ -90,7 +99,7 @@ def test_a_part_of_a_step_is_held_to_a_part_of_the_change():
 
 def test_a_step_across_a_valley_is_no_minimum():
     # Twice the inverse curvature jumps between two points of the same energy for ever.
-    solution = walk(bowls([[0.5, 0.5]]), Y0[:1], step=2.0, max_steps=40)
+    solution = descend(quadratics([[0.5, 0.5]]), Y0[:1], step=2.0, max_steps=40)
     np.testing.assert_allclose(np.abs(solution.y), np.abs(Y0[:1]), rtol=1e-6)
     assert solution.reason[0] == Reason.BUDGET
     assert not solution.converged[0]
@@ -103,9 +112,9 @@ def test_a_rule_that_means_nothing_is_refused(setting, value):
 
 
 def test_more_patience_takes_as_many_steps_more():
-    # Once quiet, a bowl stays quiet.
+    # Once unchanged, a convex quadratic remains so.
     one, four = (
-        walk(bowls(EASY_AND_HARD), halt=EnergyUnchanged(patience=p), max_steps=900).steps
+        descend(quadratics(EASY_AND_HARD), halt=EnergyUnchanged(patience=p), max_steps=900).steps
         for p in (1, 4)
     )
     np.testing.assert_array_equal(four, one + 3)
@@ -113,13 +122,13 @@ def test_more_patience_takes_as_many_steps_more():
 
 def test_scale_and_offset_of_the_energy_do_not_matter():
     options = {"halt": EnergyUnchanged(rtol=1e-4), "max_steps": 900}
-    plain = walk(bowls(EASY_AND_HARD), **options)
+    plain = descend(quadratics(EASY_AND_HARD), **options)
     heights = np.sum(EASY_AND_HARD * Y0**2, axis=1)
     for scale, offset in ((64.0, 0.0), (2.0**-10, 0.0), (1.0, 2.0), (64.0, -3.0)):
-        x = bowls(EASY_AND_HARD, scale, offset * scale * heights)
-        other = walk(x, step=1.0 / scale, **options)
-        # Powers of two change no digit. An offset of a few heights of the bowl takes digits from
-        # the energy and adds a few hundredths to the tolerance: a step, or a hundredth of them all.
+        x = quadratics(EASY_AND_HARD, scale, offset * scale * heights)
+        other = descend(x, step=1.0 / scale, **options)
+        # Powers of two change no digit. An offset of a few heights takes digits from the energy and
+        # adds a few hundredths to the tolerance: a step, or a hundredth of them all.
         slack = 0 if offset == 0 else np.maximum(1, 0.01 * plain.steps)
         assert (np.abs(other.steps - plain.steps) <= slack).all()
         assert np.asarray(other.converged).all()
@@ -128,19 +137,19 @@ def test_scale_and_offset_of_the_energy_do_not_matter():
 
 
 def test_each_problem_takes_the_steps_it_takes_alone():
-    together = walk(bowls(EASY_AND_HARD), max_steps=900)
+    together = descend(quadratics(EASY_AND_HARD), max_steps=900)
     assert len(set(np.asarray(together.steps).tolist())) == 5
     for i in range(5):
-        alone = walk(bowls(EASY_AND_HARD[i : i + 1]), Y0[i : i + 1], max_steps=900)
+        alone = descend(quadratics(EASY_AND_HARD[i : i + 1]), Y0[i : i + 1], max_steps=900)
         assert alone.steps[0] == together.steps[i]
         np.testing.assert_allclose(alone.y[0], together.y[i], rtol=1e-6, atol=1e-7)
 
 
-@pytest.mark.parametrize("batch_size", [1, 2, 3, 5, 100])
-def test_answers_do_not_depend_on_how_many_walk_together(batch_size):
-    x = bowls(EASY_AND_HARD)
-    expected = walk(x, max_steps=900)
-    solution = walk(x, max_steps=900, batch_size=batch_size)
+@pytest.mark.parametrize("slots", [1, 2, 3, 5, 100])
+def test_answers_do_not_depend_on_the_number_of_slots(slots):
+    x = quadratics(EASY_AND_HARD)
+    expected = descend(x, max_steps=900)
+    solution = queued(x, slots, max_steps=900)
     np.testing.assert_array_equal(solution.steps, expected.steps)
     np.testing.assert_array_equal(solution.reason, expected.reason)
     np.testing.assert_allclose(solution.y, expected.y, rtol=1e-6, atol=1e-7)
@@ -148,8 +157,8 @@ def test_answers_do_not_depend_on_how_many_walk_together(batch_size):
 
 
 def test_the_budget_ends_what_is_still_moving():
-    solution = walk(bowls(EASY_AND_HARD), max_steps=12)
-    expected = walk(bowls(EASY_AND_HARD), max_steps=900).steps
+    solution = descend(quadratics(EASY_AND_HARD), max_steps=12)
+    expected = descend(quadratics(EASY_AND_HARD), max_steps=900).steps
     spent = np.asarray(expected) > 12
     assert 0 < spent.sum() < 5
     np.testing.assert_array_equal(solution.steps, np.minimum(expected, 12))
@@ -167,13 +176,13 @@ def test_the_budget_ends_what_is_still_moving():
 
 
 def test_converging_with_the_last_step_is_converging():
-    needed = int(walk(bowls(EASY_AND_HARD), max_steps=900).steps[0])
-    solution = walk(bowls(EASY_AND_HARD), max_steps=needed)
+    needed = int(descend(quadratics(EASY_AND_HARD), max_steps=900).steps[0])
+    solution = descend(quadratics(EASY_AND_HARD), max_steps=needed)
     assert solution.steps[0] == needed
     assert solution.reason[0] == Reason.ENERGY_UNCHANGED
 
 
 def test_a_descent_that_starts_at_the_minimum_stays_there():
-    solution = walk(bowls(EASY_AND_HARD), np.zeros((5, 2)), max_steps=900)
+    solution = descend(quadratics(EASY_AND_HARD), np.zeros((5, 2)), max_steps=900)
     np.testing.assert_array_equal(solution.y, np.zeros((5, 2)))
     np.testing.assert_array_equal(solution.steps, np.full(5, EnergyUnchanged().patience))

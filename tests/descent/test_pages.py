@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 import irem
+from irem.descent.solver import split_pages
 
 MODEL = irem.IREM(
     irem.energy.MLP((2, 3), (3,), width=16, depth=1, key=jax.random.key(0)), step_size=1.0
 )
 KEY = jax.random.key(1)
-OPTIONS = {"max_steps": 15, "step": irem.FixedStep(), "batch_size": 4}
+OPTIONS = {"max_steps": 15, "step": irem.FixedStep()}
 
 
 @pytest.fixture
@@ -31,10 +32,11 @@ def test_pages_together_are_the_answers_of_all(page_size, problems):
     np.testing.assert_allclose(joined.y, expected.y, rtol=1e-6, atol=1e-7)
 
 
-def test_a_page_is_small_where_no_size_is_given(problems, monkeypatch):
-    monkeypatch.setattr("irem.descent._solve._PAGE", 60)  # ten problems of six numbers
-    sizes = [len(p.steps) for p in irem.solve_pages(MODEL, problems, key=KEY, **OPTIONS)]
-    assert sizes == [8, 8, 6]
+def test_a_page_is_small_where_no_size_is_given(problems):
+    pages = split_pages(problems.shape, page_numbers=60)  # ten problems of six numbers
+    assert [len(problems[page]) for page in pages] == [8, 8, 6]
+    np.testing.assert_array_equal(np.concatenate([problems[page] for page in pages]), problems)
+    assert split_pages(problems.shape) == [slice(0, 22)]
 
 
 def test_a_bad_number_on_the_last_page_is_found_before_any_is_answered(problems):

@@ -7,6 +7,9 @@ import pytest
 
 import irem
 from irem import FixedStep, Reason
+from irem.descent.batches import minimise_all
+from irem.descent.rules import make_descent
+from irem.descent.starts import count_problems, lowest_of_starts, repeat
 
 # Two wells at about -1 and 1 for every entry, tilted: the one at -sign(x) is lower. Above 5 there
 # is no energy.
@@ -77,7 +80,7 @@ def found(x, **options):
 
 
 def test_many_starts_find_the_lowest_well_and_one_often_does_not():
-    # All calls here walk 96 descents, as the others do, and need no compilation.
+    # All calls here run 96 descents, as the others do, and need no compilation.
     assert 0.1 < found(np.tile(X, (8, 1))).mean() < 0.6
     # A start in four or so is above both lower wells: all of 32 miss with a chance of 1e-4.
     assert all(found(X[i : i + 3], starts=32).all() for i in range(0, COUNT, 3))
@@ -107,9 +110,12 @@ def test_the_course_that_is_recorded_is_that_of_the_lowest_answer(several):
     np.testing.assert_array_equal((first == Y0).all(axis=2).sum(axis=1), 1)
 
 
-def test_starts_take_turns(several):
+def test_starts_are_queued(several):
     done = []
-    solution = solve(X, Y0, starts=STARTS, batch_size=10, on_batch=done.append)
+    descent = make_descent(WELLS, FixedStep(0.1))
+    x, y0 = repeat(jnp.asarray(X), STARTS), jnp.asarray(Y0.reshape(-1, 2))
+    every = minimise_all(descent, x, y0, 10, count_problems(done.append, STARTS))
+    solution = jax.device_get(lowest_of_starts(every, STARTS))
     assert len(done) > 1
     assert sum(done) == COUNT
     np.testing.assert_array_equal(solution.steps, several.steps)

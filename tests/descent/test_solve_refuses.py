@@ -9,7 +9,7 @@ import irem
 from irem import FixedStep
 
 STEP = FixedStep(0.1)
-BOWL = irem.energy.from_function(lambda x, y: jnp.sum((y - x) ** 2))
+QUADRATIC = irem.energy.from_function(lambda x, y: jnp.sum((y - x) ** 2))
 X = np.zeros((4, 3), np.float32)
 
 
@@ -18,11 +18,11 @@ def mlp():
     return irem.energy.MLP((2, 3), (3,), width=16, key=jax.random.key(0))
 
 
-@pytest.mark.parametrize("name", ["max_steps", "batch_size", "starts"])
+@pytest.mark.parametrize("name", ["max_steps", "starts"])
 @pytest.mark.parametrize("value", [0, -1])
 def test_counts_below_one(name, value):
     with pytest.raises(ValueError, match=rf"`{name}` must be greater than 0, got {value}"):
-        irem.solve(BOWL, X, X, step=STEP, **{name: value})
+        irem.solve(QUADRATIC, X, X, step=STEP, **{name: value})
 
 
 def test_neither_key_nor_guess(mlp):
@@ -32,14 +32,14 @@ def test_neither_key_nor_guess(mlp):
 
 def test_a_hand_written_energy_without_the_shape_of_its_answers():
     with pytest.raises(ValueError, match=r"give a first guess `y0`, or build it with"):
-        irem.solve(BOWL, X, key=jax.random.key(0), step=STEP)
+        irem.solve(QUADRATIC, X, key=jax.random.key(0), step=STEP)
 
 
 def test_guesses_for_another_number_of_problems():
     with pytest.raises(
         ValueError, match=r"`y0` has shape \(5, 3\), but the answers have shape \(4, 3\)"
     ):
-        irem.solve(BOWL, X, np.zeros((5, 3)), step=STEP)
+        irem.solve(QUADRATIC, X, np.zeros((5, 3)), step=STEP)
 
 
 @pytest.mark.parametrize(
@@ -62,16 +62,16 @@ def test_numbers_that_are_not_finite(bad):
     broken = X.copy()
     broken[1, 2] = bad
     with pytest.raises(ValueError, match=r"`x` must be finite, but 1 of its 12 numbers"):
-        irem.solve(BOWL, broken, X, step=STEP)
+        irem.solve(QUADRATIC, broken, X, step=STEP)
     with pytest.raises(ValueError, match=r"`y0` must be finite, but 1 of its 12 numbers"):
-        irem.solve(BOWL, X, broken, step=STEP)
+        irem.solve(QUADRATIC, X, broken, step=STEP)
 
 
 def test_guesses_that_are_no_numbers():
     with pytest.raises(ValueError, match=r"`y0` is not a rectangular array"):
-        irem.solve(BOWL, X, [[0.0] * 3] * 3 + [[0.0]], step=STEP)
+        irem.solve(QUADRATIC, X, [[0.0] * 3] * 3 + [[0.0]], step=STEP)
     with pytest.raises(ValueError, match=r"`y0` must hold numbers"):
-        irem.solve(BOWL, X, [["a"] * 3] * 4, step=STEP)
+        irem.solve(QUADRATIC, X, [["a"] * 3] * 4, step=STEP)
 
 
 def test_problems_of_the_wrong_shape(mlp):

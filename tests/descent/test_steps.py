@@ -1,4 +1,4 @@
-"""Rules that never climb, on landscapes whose minimum is known and on networks."""
+"""Rules that never raise the energy, on landscapes with a known minimum and on networks."""
 
 import functools
 import itertools
@@ -12,7 +12,16 @@ from scipy import optimize
 
 import irem
 from irem import AnyOf, Backtracking, EnergyUnchanged, FixedStep, GradientSmall, Reason
-from irem.descent import DEFAULT_STEP, STEPS, conjugate_gradient, lbfgs, look, momentum, nesterov
+from irem.descent import (
+    DEFAULT_STEP,
+    STEPS,
+    conjugate_gradient,
+    evaluate,
+    lbfgs,
+    momentum,
+    nesterov,
+    update,
+)
 
 EPS = np.finfo(np.float32).eps
 RULES = [name for name in STEPS if name != "fixed"]
@@ -85,7 +94,7 @@ def problems(scale):
 
 
 @functools.cache
-def walk(name, scale=1.0):
+def descend(name, scale=1.0):
     return solve(HAND_WRITTEN, problems(scale), Y0, step=STEPS[name](), trajectory=True)
 
 
@@ -119,8 +128,8 @@ def left_over(kind, solution):
 
 
 @pytest.fixture(scope="module", params=RULES)
-def walked(request):
-    return request.param, walk(request.param)
+def descended(request):
+    return request.param, descend(request.param)
 
 
 MLP = irem.energy.MLP((3, 3), (3, 3), width=16, depth=1, key=jax.random.key(0))
@@ -128,7 +137,7 @@ GINE = irem.energy.GINE(width=4, depth=1, key=jax.random.key(1))
 NETWORKS = (lambda x, y: MLP(x, y), lambda x, y: GINE(x, y), lambda x, y: 0.01 * jnp.sum(x * y))
 TRAINED = irem.IREM(
     irem.energy.from_function(
-        lambda x, y: jax.lax.switch(x["kind"], NETWORKS, x["x"], y) + x["bowl"] * jnp.sum(y**2)
+        lambda x, y: jax.lax.switch(x["kind"], NETWORKS, x["x"], y) + x["quadratic"] * jnp.sum(y**2)
     ),
     step_size=100.0,
 )
@@ -137,14 +146,14 @@ SLIDES = slice(200, 240)
 
 @pytest.fixture(scope="module")
 def networks():
-    """Networks with random weights, which may fall for ever, every other one in a bowl."""
+    """Networks with random weights, which may fall for ever, every other one with a quadratic."""
     rng = np.random.default_rng(2)
     x = {
         "kind": np.repeat(np.array([0, 1, 2], np.int32), [100, 100, 40]),
         "x": rng.normal(size=(240, 3, 3)).astype(np.float32),
-        "bowl": np.where(np.arange(240) % 2 == 1, 0.01, 0.0).astype(np.float32),
+        "quadratic": np.where(np.arange(240) % 2 == 1, 0.01, 0.0).astype(np.float32),
     }
-    x["bowl"][SLIDES] = 0
+    x["quadratic"][SLIDES] = 0
     return x, rng.uniform(-1, 1, (240, 3, 3)).astype(np.float32)
 
 
@@ -160,8 +169,8 @@ def first_steps(networks):
     return 100 * np.linalg.norm(np.reshape(gradients, (240, 9)), axis=1)
 
 
-def test_the_energy_of_a_hand_written_landscape_never_rises(walked):
-    energies = walked[1].trajectory.energies
+def test_the_energy_of_a_hand_written_landscape_never_rises(descended):
+    energies = descended[1].trajectory.energies
     assert (np.diff(energies, axis=1) <= 0).all()
     assert (energies[:, -1] < energies[:, 0]).all()
 
@@ -190,16 +199,16 @@ def ends_with_the_budget(solution, falling):
     assert np.isfinite(solution.energy[falling]).all()
 
 
-def test_a_fall_for_ever_ends_with_the_budget(walked):
-    ends_with_the_budget(walked[1], PLACES[slide])
+def test_a_fall_for_ever_ends_with_the_budget(descended):
+    ends_with_the_budget(descended[1], PLACES[slide])
 
 
 def test_a_trained_fall_for_ever_ends_with_the_budget(trained):
     ends_with_the_budget(trained, SLIDES)
 
 
-def test_least_squares_reaches_numpys_solution(walked):
-    name, solution = walked
+def test_least_squares_reaches_numpys_solution(descended):
+    name, solution = descended
     done = solution.converged[PLACES[squares]]
     assert done.mean() > 0.8
     # A gradient step of length s promises s |g|^2, and at most |g|^2 / 2m is left to fall. Three
@@ -209,8 +218,8 @@ def test_least_squares_reaches_numpys_solution(walked):
     assert near.mean() >= (0.85 if name in WITH_MEMORY else 1)
 
 
-def test_a_step_out_of_the_numbers_is_rejected_and_the_descent_goes_on(walked):
-    name, solution = walked
+def test_a_step_that_is_not_finite_is_rejected_and_the_descent_continues(descended):
+    name, solution = descended
     place = PLACES[barrier]
     y0, b = Y0[place], B[place][:, :4]
     # With the gradient itself most of the first steps lead out.
@@ -225,11 +234,11 @@ def test_a_step_out_of_the_numbers_is_rejected_and_the_descent_goes_on(walked):
 
 def test_the_rule_that_is_taken_where_none_is_given():
     solution = solve(HAND_WRITTEN, problems(1.0), Y0, trajectory=True)
-    jax.tree.map(np.testing.assert_array_equal, solution, walk(DEFAULT_STEP))
+    jax.tree.map(np.testing.assert_array_equal, solution, descend(DEFAULT_STEP))
 
 
-def test_lbfgs_walks_down_rosenbrocks_valley_like_scipys():
-    solution = walk("lbfgs")
+def test_lbfgs_descends_rosenbrocks_valley_like_scipys():
+    solution = descend("lbfgs")
     assert solution.converged[PLACES[valley]].all()
     for start, y in zip(STARTS, solution.y[PLACES[valley]], strict=False):
         start = start.astype(np.float64)
@@ -254,7 +263,7 @@ def test_lbfgs_walks_down_rosenbrocks_valley_like_scipys():
     ],
 )
 def test_the_scale_of_the_energy_does_not_matter(name, kind, scale):
-    solution = walk(name, scale)
+    solution = descend(name, scale)
     done = solution.converged[PLACES[kind]]
     assert done.mean() > 0.8
     # A valley that bends holds more than a quasi-Newton step promises.
@@ -262,7 +271,7 @@ def test_the_scale_of_the_energy_does_not_matter(name, kind, scale):
     assert (left_over(kind, solution) <= slack)[done].all()
 
 
-def test_where_every_step_leads_out_of_the_numbers_there_is_no_minimum():
+def test_where_no_step_has_a_finite_energy_there_is_no_minimum():
     edge = irem.energy.from_function(lambda x, y: jnp.sum(jnp.where(y == 1, x * y, jnp.nan)))
     solution = solve(edge, np.ones(1), np.ones((1, 2)))
     assert solution.reason[0] == Reason.NOT_FINITE
@@ -274,35 +283,44 @@ def test_conjugate_gradients_turn_by_the_formula_of_polak_and_ribiere():
     curvature = jnp.array([0.1, 1.1])
     rule = conjugate_gradient()
 
-    def bowl(y):
+    def quadratic(y):
         return 0.5 * jnp.sum(curvature * y**2)
 
-    start = look(bowl, jnp.array([1.0, 0.2]))
+    @jax.jit
+    def step(point, state):
+        trial = evaluate(quadratic, update(point.y, *rule.propose(state)))
+        return rule.judge(state, point, trial)
+
+    start = evaluate(quadratic, jnp.array([1.0, 0.2]))
     first = rule.init(start, None)
-    np.testing.assert_array_equal(first.direction, -start.gradient)
-    move, second = jax.jit(lambda point, state: rule(bowl, point, state))(start, first)
+    np.testing.assert_array_equal(first.line.direction, start.gradient)
+    move, second = step(start, first)
     assert move.accepted
     old, new = (np.asarray(p.gradient, np.float64) for p in (start, move.trial))
     beta = new @ (new - old) / (old @ old)
     assert beta > 0
     np.testing.assert_allclose(
-        optx.polak_ribiere(move.trial.gradient, start.gradient, first.direction), beta, rtol=1e-6
+        optx.polak_ribiere(move.trial.gradient, start.gradient, -first.line.direction),
+        beta,
+        rtol=1e-6,
     )
-    np.testing.assert_allclose(second.direction, -new - beta * old, rtol=1e-6)
-    np.testing.assert_allclose(second.slope, second.direction @ new, rtol=1e-6)
+    np.testing.assert_allclose(second.line.direction, new + beta * old, rtol=1e-6)
+    np.testing.assert_allclose(second.line.slope, -second.line.direction @ new, rtol=1e-6)
 
 
 def test_in_one_dimension_the_second_step_of_lbfgs_is_newtons():
-    bowl = irem.energy.from_function(lambda x, y: 0.5 * x * jnp.sum((y - 3) ** 2))
+    quadratic = irem.energy.from_function(lambda x, y: 0.5 * x * jnp.sum((y - 3) ** 2))
     x = np.array([0.1, 0.3, 0.7, 1.4, 1.7], np.float32)
-    ys = solve(bowl, x, np.zeros((5, 1)), step=lbfgs(), max_steps=2, trajectory=True).trajectory.ys
+    ys = solve(
+        quadratic, x, np.zeros((5, 1)), step=lbfgs(), max_steps=2, trajectory=True
+    ).trajectory.ys
     np.testing.assert_allclose(ys[:, 1, 0], 3 * x, rtol=1e-6)
     # The curvature is known from a difference of gradients, to a few units in their last place.
     np.testing.assert_allclose(ys[:, 2, 0], 3, rtol=8 * EPS / 0.1)
 
 
-def test_lbfgs_needs_a_few_steps_for_every_dimension(walked):
-    name, solution = walked
+def test_lbfgs_needs_a_few_steps_for_every_dimension(descended):
+    name, solution = descended
     # The last steps only confirm the minimum.
     steps = solution.steps[PLACES[squares]] - EnergyUnchanged().patience
     if name == "lbfgs":
@@ -337,12 +355,12 @@ def test_settings_that_mean_nothing_are_refused(build, message):
     assert "\n" not in str(caught.value)
 
 
-BOWL = irem.energy.from_function(lambda x, y: 0.5 * x * jnp.sum(y**2))
+QUADRATIC = irem.energy.from_function(lambda x, y: 0.5 * x * jnp.sum(y**2))
 
 
 def test_the_step_of_training_is_refused_where_there_was_no_training():
     with pytest.raises(ValueError, match=r"not trained with a step size: write `FixedStep\("):
-        irem.solve(BOWL, np.ones(1), np.ones((1, 2)), step=FixedStep())
+        irem.solve(QUADRATIC, np.ones(1), np.ones((1, 2)), step=FixedStep())
 
 
 # Powers of two: no step rounds anything.
@@ -351,7 +369,9 @@ RATES = np.abs(1 - CURVATURES.astype(np.float64))
 
 
 def fixed(halt, y0=1.0, **options):
-    return solve(BOWL, CURVATURES, np.full((5, 2), y0), step=FixedStep(1.0), halt=halt, **options)
+    return solve(
+        QUADRATIC, CURVATURES, np.full((5, 2), y0), step=FixedStep(1.0), halt=halt, **options
+    )
 
 
 def first_step_at_most(share):

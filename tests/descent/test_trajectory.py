@@ -7,6 +7,8 @@ import pytest
 
 import irem
 from irem import FixedStep, Reason
+from irem.descent.batches import minimise_all_recorded
+from irem.descent.rules import make_descent
 
 STEP, MAX_STEPS = 0.125, 60
 # A double well with a tilt: smooth, not convex, and with a gradient that is easily written down.
@@ -98,15 +100,17 @@ def test_recording_changes_nothing(recorded, unrecorded):
     np.testing.assert_allclose(recorded.energy, unrecorded.energy, rtol=0, atol=1e-6)
 
 
-def test_batches_that_walk_apart_are_joined_with_their_trajectories(recorded):
-    parts = solve(
-        WELLS, X, Y0, step=FixedStep(STEP), max_steps=MAX_STEPS, trajectory=True, batch_size=4
-    )
+def test_batches_are_joined_with_their_trajectories(recorded):
+    descent = make_descent(WELLS, FixedStep(STEP), max_steps=MAX_STEPS)
+    done = []
+    parts = minimise_all_recorded(descent, X, jnp.asarray(Y0), MAX_STEPS, 4, done.append)
+    assert done == [3, 3]
+    parts = jax.device_get(parts)
     np.testing.assert_array_equal(parts.steps, recorded.steps)
     np.testing.assert_allclose(parts.trajectory.ys, recorded.trajectory.ys, rtol=0, atol=1e-6)
 
 
-def test_a_budget_that_ends_the_walk_ends_the_trajectory():
+def test_a_budget_that_ends_the_descent_ends_the_trajectory():
     solution = solve(WELLS, X, Y0, step=FixedStep(STEP), max_steps=2, trajectory=True)
     assert solution.trajectory.ys.shape == (6, 3, 4)
     np.testing.assert_array_equal(solution.reason, np.full(6, Reason.BUDGET))

@@ -1,4 +1,4 @@
-"""The convolutional energy: its convolutions beside SciPy's, and what its form promises."""
+"""The convolutional energy: its convolutions beside SciPy's, and what follows from its form."""
 
 import json
 
@@ -10,9 +10,10 @@ import pytest
 from scipy.signal import correlate2d
 
 import irem
-from irem.energy import Conv, Convolution, NoiseNet
-from irem.energy._unet import _convolve, _shifted_products
-from irem.methods._image import UNetDenoiser
+from irem.energy import Conv
+from irem.nn import Convolution
+from irem.nn.image import UNetDenoiser
+from irem.nn.unet import _convolve, _shifted_products
 
 KEY = jax.random.key(0)
 SIZES = {"width": 4, "depth": 1, "head": 1}
@@ -44,13 +45,13 @@ def draw(*shape, seed=0, dtype=np.float32):
 
 
 @eqx.filter_jit
-def look(energy, x, y):
-    """Value and gradient of the energy, and what its network takes for noise."""
-    return *jax.value_and_grad(lambda y: energy(x, y))(y), energy.network.look(x)(y)
+def evaluate(energy, x, y):
+    """Value and gradient of the energy, and the noise that its network estimates."""
+    return *jax.value_and_grad(lambda y: energy(x, y))(y), energy.network.encode(x)(y)
 
 
 def value_and_gradient(energy, x, y):
-    return look(energy, x, y)[:2]
+    return evaluate(energy, x, y)[:2]
 
 
 def correlated(features, weight, bias):
@@ -116,7 +117,7 @@ def test_initial_weights_keep_the_variance_of_rectified_inputs():
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_energy_is_half_the_squared_distance_from_the_picture_less_its_noise(energy, shape):
     x, y = draw(*shape)
-    value, gradient, noise = look(energy, x, y)
+    value, gradient, noise = evaluate(energy, x, y)
     assert noise.shape == shape
     np.testing.assert_allclose(value, 0.5 * np.sum((y - (x - np.asarray(noise))) ** 2), rtol=1e-5)
     assert value > 0
@@ -125,11 +126,11 @@ def test_energy_is_half_the_squared_distance_from_the_picture_less_its_noise(ene
     assert np.abs(gradient).max() > 0
 
 
-def test_energy_is_zero_where_the_network_sees_no_noise(energy):
-    silent = eqx.tree_at(lambda e: e.network.leave.weight, energy, replace_fn=jnp.zeros_like)
+def test_energy_is_zero_where_the_network_estimates_no_noise(energy):
+    zeroed = eqx.tree_at(lambda e: e.network.readout.weight, energy, replace_fn=jnp.zeros_like)
     x, y = draw(16, 16)
-    assert float(value_and_gradient(silent, x, x)[0]) == 0
-    value, gradient = value_and_gradient(silent, x, y)
+    assert float(value_and_gradient(zeroed, x, x)[0]) == 0
+    value, gradient = value_and_gradient(zeroed, x, y)
     np.testing.assert_allclose(value, 0.5 * np.sum((y - x) ** 2), rtol=1e-5)
     np.testing.assert_allclose(gradient, y - x, rtol=1e-6)
 
@@ -191,51 +192,51 @@ def test_gradient_agrees_with_central_differences_in_64_bits(energy):
     np.testing.assert_allclose(found, differences, rtol=1e-6, atol=1e-7)
 
 
-def test_a_pixel_that_is_filled_up_from_is_seen(energy):
+def test_padding_by_mirror_images_contributes_to_the_gradient(energy):
     # 7 x 13 becomes 8 x 16; the gradient runs through the mirror image.
     x, y = draw(7, 13)
-    _, gradient, noise = look(energy, x, y)
-    # Where the network saw no candidate, this is what would be left.
+    _, gradient, noise = evaluate(energy, x, y)
+    # What the gradient would be if the network did not depend on the candidate.
     assert (np.abs(gradient - (y - x + noise)) > 1e-4).mean() > 0.9
 
 
-def unseeing(energy):
-    """The energy whose head takes no notice of the candidate, the last four channels."""
+def without_candidate(energy):
+    """The energy whose head does not depend on the candidate, the last four channels."""
     return eqx.tree_at(
         lambda e: e.network.join.weight, energy, replace_fn=lambda w: w.at[:, :, -4:].set(0)
     )
 
 
-def walk(energy, x, *guess, size=1.0):
-    """Three steps of a fixed size, all kept: one form, so that it compiles once."""
+def descend(energy, x, *guess, size=1.0):
+    """Three steps of a fixed size, all recorded, always alike so that it compiles once."""
     step = irem.FixedStep(size)
     return irem.solve(energy, x, *guess, key=KEY, step=step, max_steps=3, trajectory=True)
 
 
-def test_without_a_look_at_the_candidate_one_step_is_the_feedforward_network(energy):
-    blind = unseeing(energy)
+def test_without_the_candidate_one_step_is_the_feedforward_network(energy):
+    independent = without_candidate(energy)
     x, y0 = draw(16, 16)
     denoiser = eqx.filter_eval_shape(lambda: UNetDenoiser(width=4, depth=1, key=KEY))
-    denoiser = eqx.tree_at(lambda d: d.network, denoiser, blind.network)
+    denoiser = eqx.tree_at(lambda d: d.network, denoiser, independent.network)
     answer, features = eqx.filter_jit(lambda d, x: d(x))(denoiser, jnp.asarray(x))
     assert features.shape == (0,)
     assert np.abs(np.asarray(answer) - x).max() > 1e-3
     # A step of size 1 reaches the minimum of a square, wherever it starts.
     for guess in ((), (y0,)):
         np.testing.assert_allclose(
-            walk(blind, x, *guess).trajectory.ys[1], answer, rtol=1e-5, atol=1e-5
+            descend(independent, x, *guess).trajectory.ys[1], answer, rtol=1e-5, atol=1e-5
         )
-    # With a look at the candidate it matters where a step starts.
-    ends = [np.asarray(walk(energy, x, *guess).trajectory.ys[1]) for guess in ((), (y0,))]
+    # A network that depends on the candidate gives another answer from another start.
+    ends = [np.asarray(descend(energy, x, *guess).trajectory.ys[1]) for guess in ((), (y0,))]
     assert np.abs(ends[0] - ends[1]).max() > 1e-2
 
 
-def test_a_descent_starts_from_the_noisy_picture_unless_told_otherwise(energy):
+def test_a_descent_starts_from_the_noisy_picture_by_default(energy):
     x, y0 = draw(16, 16)
-    found = walk(energy, x, size=0.01)
+    found = descend(energy, x, size=0.01)
     np.testing.assert_array_equal(found.trajectory.ys[0], x)
     assert (np.diff(np.asarray(found.trajectory.energies)) < 0).all()
-    np.testing.assert_array_equal(walk(energy, x, y0).trajectory.ys[0], y0)
+    np.testing.assert_array_equal(descend(energy, x, y0).trajectory.ys[0], y0)
 
 
 def test_training_starts_from_the_noisy_picture_too(energy):
@@ -249,15 +250,15 @@ def test_settings_build_an_energy_of_the_same_form(bias):
     first = eqx.filter_eval_shape(Conv, width=6, depth=2, head=3, bias=bias, key=KEY)
     settings = json.loads(json.dumps(first.settings()))
     assert settings == {"width": 6, "depth": 2, "head": 3, "bias": bias}
-    again = eqx.filter_eval_shape(Conv.for_task, task, **settings, key=KEY)
+    again = eqx.filter_eval_shape(lambda: Conv.for_task(task, **settings, key=KEY))
     assert jax.tree.structure(again) == jax.tree.structure(first)
     assert jax.tree.leaves(again) == jax.tree.leaves(first)
 
 
 def test_without_settings_the_energy_is_that_of_the_shipped_model():
-    energy = eqx.filter_eval_shape(Conv.for_task, irem.tasks.get("denoise"), key=KEY)
+    task = irem.tasks.get("denoise")
+    energy = eqx.filter_eval_shape(lambda: Conv.for_task(task, key=KEY))
     assert energy.settings() == {"width": 48, "depth": 3, "head": 2, "bias": False}
-    assert energy.settings() == eqx.filter_eval_shape(NoiseNet, key=KEY).settings()
 
 
 @pytest.mark.parametrize(
@@ -267,7 +268,10 @@ def test_without_settings_the_energy_is_that_of_the_shipped_model():
             "addition",
             r"needs pictures, and 'addition' has problems of a fixed size; use the MLP energy",
         ),
-        ("shortest-path", r"needs pictures, and 'shortest-path' has graphs; use the GINE energy"),
+        (
+            "shortest-path",
+            r"needs pictures, and 'shortest-path' has graphs; use the GINE or the Pair energy",
+        ),
     ],
 )
 def test_tasks_without_pictures_are_refused(task, message):
@@ -284,7 +288,7 @@ def test_a_network_without_units_is_refused(setting):
 def test_pictures_are_taken_alone_and_stacked(energy):
     for shape, alone in (((3, 5), True), ((4, 3, 5), False), ((1, 3, 5), False)):
         x = np.arange(np.prod(shape)).reshape(shape)
-        batch, was_alone = energy.as_batch(x.tolist())
+        batch, was_alone = energy.format.as_batch(x.tolist())
         assert was_alone == alone
         assert batch.dtype == np.float32
         np.testing.assert_array_equal(batch, x.reshape(-1, 3, 5))
@@ -293,7 +297,7 @@ def test_pictures_are_taken_alone_and_stacked(energy):
 @pytest.mark.parametrize("shape", [(), (5,), (1, 3, 4, 5), (0, 5), (2, 0, 5)])
 def test_what_is_no_grey_picture_is_refused_in_one_sentence(energy, shape):
     with pytest.raises(irem.InputError) as caught:
-        energy.as_batch(np.ones(shape))
+        energy.format.as_batch(np.ones(shape))
     assert str(caught.value) == (
         f"`x` has shape {shape}; expected one grey picture of shape (height, width), or a stack "
         "of them of shape (n, height, width)."

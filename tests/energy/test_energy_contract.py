@@ -10,6 +10,7 @@ import pytest
 
 import irem
 from irem.energy import ENERGIES, AbstractEnergy, from_function
+from irem.formats import Vectors
 
 KEY = jax.random.key(0)
 COUNT = 3
@@ -38,8 +39,9 @@ def build(name):
             energy = ENERGIES[name].for_task(task, **SIZES.get(name, LAYERS), key=KEY)
         except irem.InputError:
             continue
-        x_shape, y_shape = (tuple(s or 5 for s in shape) for shape in task.shapes)
-        return energy, x_shape, y_shape
+        if isinstance(task.format, Vectors):
+            return energy, task.format.x_shape, task.format.y_shape
+        return energy, (5, 5), (5, 5)
     raise AssertionError(f"{name} accepts none of {TASKS}")
 
 
@@ -80,10 +82,10 @@ def assert_close(a, b):
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5), a, b)
 
 
-def test_it_is_an_energy_that_names_its_answers(case):
+def test_it_is_an_energy_that_knows_the_shape_of_its_answers(case):
     energy, x, y = case
     assert isinstance(energy, AbstractEnergy)
-    assert energy.answer_shape(x[0]) == y[0].shape
+    assert energy.format.answer_shape(x[0]) == y[0].shape
 
 
 def test_value_is_one_finite_number_and_its_gradient_is_shaped_like_the_answer(case):
@@ -115,7 +117,7 @@ def test_landscape_of_a_problem_is_its_energy(case):
 
 def test_a_stack_of_problems_is_not_one_alone(case):
     energy, x, _ = case
-    batch, alone = energy.as_batch(np.stack(x))
+    batch, alone = energy.format.as_batch(np.stack(x))
     assert not alone
     assert jax.tree.leaves(batch)[0].shape == (COUNT, *x[0].shape)
 
@@ -126,7 +128,7 @@ def test_numbers_that_are_not_finite_are_refused(case, bad):
     x = np.array(x)
     x.flat[3] = bad
     with pytest.raises(ValueError, match=rf"`x` must be finite, but 1 of its {x.size} numbers"):
-        energy.as_batch(x)
+        energy.format.as_batch(x)
 
 
 def test_numbers_too_large_for_32_bits_are_refused(case):
@@ -134,20 +136,20 @@ def test_numbers_too_large_for_32_bits_are_refused(case):
     x = np.asarray(x, np.float64)
     x.flat[0] = 1e300
     with pytest.raises(ValueError, match=r"1 of its \d+ numbers .*too large for 32 bits"):
-        energy.as_batch(x)
+        energy.format.as_batch(x)
 
 
 @pytest.mark.parametrize("bad", [np.array(["one", "two"]), np.ones((2, 2), complex)])
 def test_arrays_of_other_things_are_refused(case, bad):
     energy, _, _ = case
     with pytest.raises(ValueError, match=r"`x` must hold numbers, got an array of"):
-        energy.as_batch(bad)
+        energy.format.as_batch(bad)
 
 
 def test_an_empty_stack_is_refused(case):
     energy, x, _ = case
     with pytest.raises(ValueError, match=r"`x`.* (shape|stack)"):
-        energy.as_batch(np.asarray(x)[:0])
+        energy.format.as_batch(np.asarray(x)[:0])
 
 
 @pytest.mark.parametrize("name", [*ENERGIES, "from_function"])
@@ -157,7 +159,7 @@ def test_second_derivative_agrees_with_central_differences_in_64_bits(name):
         x, y = draw(x_shape, y_shape, jnp.float64)
         parameters, rest = eqx.partition(cast(energy, jnp.float64), eqx.is_inexact_array)
         rng = np.random.default_rng(1)
-        away = jax.tree.map(lambda p: jnp.asarray(rng.normal(size=p.shape)), parameters)
+        direction = jax.tree.map(lambda p: jnp.asarray(rng.normal(size=p.shape)), parameters)
         probe = jnp.asarray(rng.normal(size=y_shape))
 
         def slope(parameters):
@@ -171,10 +173,10 @@ def test_second_derivative_agrees_with_central_differences_in_64_bits(name):
             # Truncation is of order step^2, rounding of order eps / step.
             step = 1e-5
             ahead, behind = jax.lax.map(
-                lambda by: slope(jax.tree.map(lambda p, d: p + by * d, parameters, away)),
+                lambda by: slope(jax.tree.map(lambda p, d: p + by * d, parameters, direction)),
                 jnp.array([step, -step]),
             )
-            along = jax.tree.map(jnp.vdot, exact, away)
+            along = jax.tree.map(jnp.vdot, exact, direction)
             return exact, jax.tree.reduce(operator.add, along), (ahead - behind) / (2 * step)
 
         exact, along, differences = both(parameters)
@@ -223,22 +225,22 @@ def test_an_energy_without_units_is_refused(name, setting):
         ENERGIES[name].for_task(task, **{setting: 0}, key=KEY)
 
 
-def test_a_hand_written_energy_takes_any_tree_and_asks_for_what_it_lacks():
+def test_a_hand_written_energy_takes_any_pytree_and_refuses_arrays_without_a_stack_axis():
     energy = from_function(lambda x, y: jnp.sum((x["scale"] * y - x["shift"]) ** 2))
     x = {"scale": jnp.array([2.0]), "shift": jnp.array([[1.0, 3.0]])}
     first = jax.tree.map(lambda leaf: leaf[0], x)
     assert float(energy(first, jnp.array([1.0, 2.0]))) == 2.0
-    assert energy.answer_shape(first) is None
+    assert energy.format.answer_shape(first) is None
     with pytest.raises(ValueError, match=r"write `x\[None\]` for one problem"):
-        energy.as_batch({"scale": np.array(2.0), "shift": np.array([[1.0, 3.0]])})
+        energy.format.as_batch({"scale": np.array(2.0), "shift": np.array([[1.0, 3.0]])})
     with pytest.raises(ValueError, match=r"the problems along its first axis"):
-        energy.as_batch({"scale": np.ones(2), "shift": np.ones((3, 2))})
+        energy.format.as_batch({"scale": np.ones(2), "shift": np.ones((3, 2))})
 
 
 def test_a_hand_written_energy_keeps_integers_and_truth_values():
     # Indices and masks are of no use as floats.
     energy = from_function(lambda x, y: jnp.sum(jnp.where(x["mask"], y[x["index"]], 0.0)))
     x = {"mask": np.array([[True, False]]), "index": np.array([[1, 0]])}
-    batch, _ = energy.as_batch(x)
+    batch, _ = energy.format.as_batch(x)
     assert batch["mask"].dtype == bool
     assert jnp.issubdtype(batch["index"].dtype, jnp.integer)

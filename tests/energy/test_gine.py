@@ -36,15 +36,17 @@ def affine(layer, z):
 
 def read_out(energy, hidden):
     """From the features of the real nodes to the energy."""
-    return affine(energy.readout, swish(affine(energy.hidden, hidden.max(axis=0))))[0]
+    first, last = energy.readout
+    return affine(last, swish(affine(first, hidden.max(axis=0))))[0]
 
 
 def reference(energy, x, y):
     """One message at a time over the list of edges, no two affine maps folded into one."""
     nodes = len(x)
+    embed_x, embed_y = energy.embed
     sources, targets = (index.ravel() for index in np.indices((nodes, nodes)))
     features = [
-        np.concatenate([affine(energy.edge_x, x[i, j, None]), affine(energy.edge_y, y[i, j, None])])
+        np.concatenate([affine(embed_x, x[i, j, None]), affine(embed_y, y[i, j, None])])
         for i, j in zip(sources, targets, strict=True)
     ]
     hidden = np.zeros((nodes, len(features[0])))
@@ -68,7 +70,7 @@ def test_energy_is_that_of_an_edge_list(energy, nodes):
         x, y = draw(nodes, dtype=np.float64)
         value = float(eqx.filter_jit(energy)(jnp.asarray(x), jnp.asarray(y)))
         assert value == pytest.approx(reference(energy, x, y), rel=1e-10)
-        # The reference tells the direction of an edge, so the energy does too.
+        # The reference depends on the direction of an edge, so the energy does too.
         if nodes > 1:
             assert value != pytest.approx(reference(energy, x.T, y.T), rel=1e-6)
 
@@ -157,10 +159,10 @@ def test_no_product_with_every_pair_is_left_in_the_loop(energy):
 
 def test_a_table_of_flat_rows_is_a_stack_of_graphs(energy):
     x = np.arange(3 * 16.0).reshape(3, 4, 4)
-    flat, alone = energy.as_batch(x.reshape(3, 16))
+    flat, alone = energy.format.as_batch(x.reshape(3, 16))
     assert not alone
     np.testing.assert_array_equal(flat.edges, x)
-    square, alone = energy.as_batch(x[0])
+    square, alone = energy.format.as_batch(x[0])
     assert alone
     assert square.edges.shape == (1, 4, 4)
 
@@ -168,14 +170,14 @@ def test_a_table_of_flat_rows_is_a_stack_of_graphs(energy):
 @pytest.mark.parametrize("shape", [(3,), (3, 5), (2, 3, 4), (2, 2, 3, 3), (0, 3, 3), (0, 0)])
 def test_problems_that_are_not_square_are_refused(energy, shape):
     with pytest.raises(ValueError, match=r"`x` has shape .*; expected one graph or square matrix"):
-        energy.as_batch(np.ones(shape))
+        energy.format.as_batch(np.ones(shape))
 
 
 def test_graphs_are_taken_alone_and_stacked(energy):
     x = np.ones((3, 4, 4))
     nodes = jnp.array([[True, True, False, False]] * 3)
     for problems, alone in ((x, False), (x[0], True), (Graph(jnp.asarray(x), nodes), False)):
-        batch, was_alone = energy.as_batch(problems)
+        batch, was_alone = energy.format.as_batch(problems)
         assert was_alone == alone
         assert batch.edges.shape == (1 if alone else 3, 4, 4)
     np.testing.assert_array_equal(batch.nodes, nodes)

@@ -99,7 +99,7 @@ def test_initial_weights_are_those_of_pytorch():
 def test_problems_are_taken_alone_stacked_and_as_flat_rows(shape, alone):
     energy = MLP((2, 3), (3,), width=WIDTH, key=jax.random.key(0))
     x = np.arange(np.prod(shape), dtype=float).reshape(shape)
-    batch, was_alone = energy.as_batch(x.tolist())
+    batch, was_alone = energy.format.as_batch(x.tolist())
     assert was_alone == alone
     assert batch.dtype == np.float32
     np.testing.assert_array_equal(batch, x.reshape(-1, 2, 3))
@@ -109,22 +109,22 @@ def test_problems_are_taken_alone_stacked_and_as_flat_rows(shape, alone):
 def test_problems_of_another_shape_are_refused(shape):
     energy = MLP((2, 3), (3,), width=WIDTH, key=jax.random.key(0))
     with pytest.raises(ValueError, match=r"`x` has shape .*; expected one problem of shape \(2, 3"):
-        energy.as_batch(np.ones(shape))
+        energy.format.as_batch(np.ones(shape))
 
 
 def test_ragged_lists_and_words_are_refused(energy):
     with pytest.raises(ValueError, match=r"`x` is not a rectangular array"):
-        energy.as_batch([[1.0, 2.0], [3.0]])
+        energy.format.as_batch([[1.0, 2.0], [3.0]])
     with pytest.raises(ValueError, match=r"`x` must hold numbers, got an array of <U5"):
-        energy.as_batch("seven")
+        energy.format.as_batch("seven")
     with pytest.raises(ValueError, match=r"`x` must hold numbers, got an array of object"):
-        energy.as_batch([None] * 7)
+        energy.format.as_batch([None] * 7)
 
 
 @pytest.mark.parametrize("name", ["edge-copy", "connected-components", "shortest-path"])
 def test_tasks_of_any_size_are_refused(name):
     task = irem.tasks.get(name)
     with pytest.raises(
-        ValueError, match=rf"fixed size, and '{name}' has graphs; use the GINE energy"
+        ValueError, match=rf"fixed size, and '{name}' has graphs; use the GINE or the Pair energy"
     ):
         MLP.for_task(task, key=jax.random.key(0))

@@ -1,4 +1,4 @@
-"""Energies that see structure: what they are told, and what they may not depend on."""
+"""Energies of pairs and tables: their symmetries, how they scale, and what they refuse."""
 
 import equinox as eqx
 import jax
@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import irem
-from irem._problem import Graph
-from irem.energy import Pair, Table
+from irem.energy import Pair, Paths, Table
+from irem.problem import Graph
 
 KEY = jax.random.key(0)
 RANDOM = np.random.default_rng(0)
@@ -18,18 +18,19 @@ def normal(*shape):
     return jnp.asarray(RANDOM.normal(size=shape), jnp.float32)
 
 
-def pair(**settings):
-    return Pair(
-        **{"width": 8, "look": 1, "depth": 2, "products": 3, "maxima": 3, **settings}, key=KEY
-    )
+def pair(*, products=3, maxima=3, aggregate="mean", **settings):
+    paths = Paths(products=products, maxima=maxima, aggregate=aggregate)
+    sizes = {"width": 8, "encoder_depth": 1, "depth": 2, **settings}
+    return Pair(**sizes, paths=paths, key=KEY)
 
 
 def table(**settings):
-    return Table(**{"width": 8, "look": 1, "depth": 2, "products": 3, **settings}, key=KEY)
+    sizes = {"width": 8, "encoder_depth": 1, "depth": 2, "products": 3, **settings}
+    return Table(**sizes, key=KEY)
 
 
 @eqx.filter_jit
-def slope(energy, x, y):
+def value_and_gradient(energy, x, y):
     return jax.value_and_grad(energy.landscape(x))(y)
 
 
@@ -38,41 +39,41 @@ def assert_close(a, b, rtol=2e-5):
 
 
 @pytest.mark.parametrize("aggregate", ["mean", "sum"])
-def test_things_in_another_order_have_the_same_energy(aggregate):
+def test_energy_does_not_depend_on_the_order_of_nodes(aggregate):
     energy, x, y = pair(aggregate=aggregate), normal(6, 6), normal(6, 6)
     order = RANDOM.permutation(6)
-    turn = lambda a: a[order][:, order]  # noqa: E731
-    value, gradient = slope(energy, x, y)
-    assert_close(slope(energy, turn(x), turn(y)), (value, turn(gradient)))
+    permute = lambda a: a[order][:, order]  # noqa: E731
+    value, gradient = value_and_gradient(energy, x, y)
+    assert_close(value_and_gradient(energy, permute(x), permute(y)), (value, permute(gradient)))
     # Another order of the answer alone is another answer.
-    assert abs(slope(energy, x, turn(y))[0] - value) > 1e-3 * value
+    assert abs(value_and_gradient(energy, x, permute(y))[0] - value) > 1e-3 * value
 
 
-def test_rows_and_columns_of_a_table_in_another_order_have_the_same_energy():
+def test_energy_does_not_depend_on_the_order_of_rows_and_columns():
     energy, x, y = table(), normal(4, 6), normal(4, 6)
     rows, columns = RANDOM.permutation(4), RANDOM.permutation(6)
-    turn = lambda a: a[rows][:, columns]  # noqa: E731
-    value, gradient = slope(energy, x, y)
-    assert_close(slope(energy, turn(x), turn(y)), (value, turn(gradient)))
-    assert abs(slope(energy, x, turn(y))[0] - value) > 1e-3 * value
+    permute = lambda a: a[rows][:, columns]  # noqa: E731
+    value, gradient = value_and_gradient(energy, x, y)
+    assert_close(value_and_gradient(energy, permute(x), permute(y)), (value, permute(gradient)))
+    assert abs(value_and_gradient(energy, x, permute(y))[0] - value) > 1e-3 * value
 
 
-def test_entries_of_a_vector_in_another_order_have_the_same_energy():
+def test_energy_does_not_depend_on_the_order_of_entries_of_a_vector():
     energy, x, y = table(channels=2), normal(2, 7), normal(7)
     order = RANDOM.permutation(7)
-    value, gradient = slope(energy, x, y)
-    assert_close(slope(energy, x[:, order], y[order]), (value, gradient[order]))
-    assert abs(slope(energy, x, y[order])[0] - value) > 1e-3 * value
+    value, gradient = value_and_gradient(energy, x, y)
+    assert_close(value_and_gradient(energy, x[:, order], y[order]), (value, gradient[order]))
+    assert abs(value_and_gradient(energy, x, y[order])[0] - value) > 1e-3 * value
 
 
 @pytest.mark.parametrize(("aggregate", "power"), [("mean", None), ("sum", -1)])
-def test_padding_changes_nothing(aggregate, power):
+def test_padding_changes_neither_energy_nor_gradient(aggregate, power):
     energy, x, y = pair(aggregate=aggregate, power=power), normal(4, 4), normal(4, 4)
     nodes = jnp.arange(7) < 4
-    # What stands in the padding is of no account.
+    # The padding holds arbitrary numbers.
     edges, candidate = (normal(7, 7).at[:4, :4].set(a) for a in (x, y))
-    value, gradient = slope(energy, Graph(edges, nodes), candidate)
-    assert_close((value, gradient[:4, :4]), slope(energy, x, y))
+    value, gradient = value_and_gradient(energy, Graph(edges, nodes), candidate)
+    assert_close((value, gradient[:4, :4]), value_and_gradient(energy, x, y))
     assert not gradient[4:].any()
     assert not gradient[:, 4:].any()
 
@@ -81,31 +82,33 @@ def test_padding_changes_nothing(aggregate, power):
 def test_the_energy_scales_with_the_problem_as_its_answers_do(build, power):
     energy, x, y = build(power=power), normal(5, 5), normal(5, 5)
     x = x.at[0, 1].set(0.0)
-    value, gradient = slope(energy, x, y)
+    value, gradient = value_and_gradient(energy, x, y)
     unit = 7.0**power
-    assert_close(slope(energy, 7 * x, unit * y), (unit**2 * value, unit * gradient), rtol=1e-4)
+    assert_close(
+        value_and_gradient(energy, 7 * x, unit * y), (unit**2 * value, unit * gradient), rtol=1e-4
+    )
     plain = build()
     assert abs(plain(7 * x, unit * y) / (unit**2 * plain(x, y)) - 1) > 0.01
 
 
 def test_a_table_without_products_and_activation_is_linear():
     energy = table(channels=2, products=0, activation="none")
-    x, other, y, away = normal(2, 6), normal(2, 6), normal(6), normal(6)
-    # But for what does not depend on the size of an entry.
-    energy = eqx.tree_at(lambda e: e.network.enter, energy, energy.network.enter.at[2:5].set(0.0))
-    steep = lambda x, y: slope(energy, x, y)[1]  # noqa: E731
-    assert_close(steep(x + other, y + away), steep(x, y) + steep(other, away))
+    x, other_x, y, other_y = normal(2, 6), normal(2, 6), normal(6), normal(6)
+    # Features that do not depend on the numbers of an entry are left out.
+    energy = eqx.tree_at(lambda e: e.network.embed, energy, energy.network.embed.at[2:5].set(0.0))
+    gradient = lambda x, y: value_and_gradient(energy, x, y)[1]  # noqa: E731
+    assert_close(gradient(x + other_x, y + other_y), gradient(x, y) + gradient(other_x, other_y))
 
 
 def test_all_vectors_of_a_problem_scale_together():
     energy, x, y = table(channels=2, power=1), normal(2, 6), normal(6)
-    value, gradient = slope(energy, x, y)
-    assert_close(slope(energy, 5 * x, 5 * y), (25 * value, 5 * gradient), rtol=1e-4)
+    value, gradient = value_and_gradient(energy, x, y)
+    assert_close(value_and_gradient(energy, 5 * x, 5 * y), (25 * value, 5 * gradient), rtol=1e-4)
 
 
 @pytest.mark.parametrize("build", [pair, table])
-def test_a_problem_of_zeros_has_no_size_and_still_an_energy(build):
-    value, gradient = slope(build(power=1), jnp.zeros((3, 3)), normal(3, 3))
+def test_energy_of_a_problem_of_zeros_is_finite(build):
+    value, gradient = value_and_gradient(build(power=1), jnp.zeros((3, 3)), normal(3, 3))
     assert np.isfinite(value)
     assert np.isfinite(gradient).all()
 
@@ -122,30 +125,30 @@ def test_first_guesses_are_as_large_as_answers():
     assert sizes[-1] == pytest.approx(1 / size, rel=0.01)
 
 
-def test_no_numbers_for_every_triple_are_kept_for_a_gradient_of_a_gradient():
+def test_second_derivatives_store_no_array_over_triples_of_nodes():
     n, maxima = 24, 8
-    energy = pair(maxima=maxima, products=1, width=4, look=0, depth=1)
+    energy = pair(maxima=maxima, products=1, width=4, encoder_depth=0, depth=1)
     x, y = normal(n, n), normal(n, n)
     parameters, rest = eqx.partition(energy, eqx.is_inexact_array)
 
-    def steepness(parameters):
+    def squared_norm_of_gradient(parameters):
         landscape = eqx.combine(parameters, rest).landscape(x)
         return jnp.sum(jnp.square(jax.grad(landscape)(y)))
 
-    _, kept = jax.vjp(steepness, parameters)
+    _, kept = jax.vjp(squared_norm_of_gradient, parameters)
     assert max(leaf.size for leaf in jax.tree.leaves(kept)) < n**3
 
 
-def test_channels_beside_the_weights_are_seen_and_not_scaled():
+def test_energy_depends_on_further_channels_which_do_not_scale():
     energy, x, y = pair(channels=2, power=1), normal(5, 5, 2), normal(5, 5)
-    assert energy.answer_shape(x) == (5, 5)
+    assert energy.format.answer_shape(x) == (5, 5)
     value = energy(x, y)
     assert abs(energy(x.at[..., 1].set(0.0), y) - value) > 1e-3 * value
     np.testing.assert_allclose(energy(x.at[..., 0].multiply(3), 3 * y), 9 * value, rtol=1e-4)
-    batch, alone = energy.as_batch(np.asarray(x))
+    batch, alone = energy.format.as_batch(np.asarray(x))
     assert alone
     assert batch.shape == (1, 5, 5, 2)
-    assert not energy.as_batch(np.asarray(x)[None])[1]
+    assert not energy.format.as_batch(np.asarray(x)[None])[1]
 
 
 @pytest.mark.parametrize(
@@ -159,17 +162,17 @@ def test_channels_beside_the_weights_are_seen_and_not_scaled():
 )
 def test_problems_of_another_shape_are_refused(energy, shape, expected):
     with pytest.raises(ValueError, match=expected):
-        energy.as_batch(np.ones(shape))
+        energy.format.as_batch(np.ones(shape))
 
 
 def test_flat_rows_are_read_in_the_shape_of_training():
     energy = Table.for_task(irem.tasks.MatrixCompletion(size=3), width=4, key=KEY)
-    batch, alone = energy.as_batch(np.arange(18.0).reshape(2, 9))
+    batch, alone = energy.format.as_batch(np.arange(18.0).reshape(2, 9))
     assert not alone
     np.testing.assert_array_equal(batch, np.arange(18.0).reshape(2, 3, 3))
-    assert energy.as_batch(np.arange(9.0))[1]
-    assert energy.as_batch(np.ones((1, 5, 9)))[0].shape == (1, 5, 9)
-    batch, alone = energy.as_batch(np.ones((5, 4)))  # a table of another size
+    assert energy.format.as_batch(np.arange(9.0))[1]
+    assert energy.format.as_batch(np.ones((1, 5, 9)))[0].shape == (1, 5, 9)
+    batch, alone = energy.format.as_batch(np.ones((5, 4)))  # a table of another size
     assert alone
     assert batch.shape == (1, 5, 4)
 
@@ -183,11 +186,15 @@ def test_flat_rows_are_read_in_the_shape_of_training():
             irem.tasks.Denoise(),
             r"needs graphs or square.*'denoise' has pictures",
         ),
-        (Table, irem.tasks.ShortestPath(), r"needs problems of a fixed size.*use the Pair energy"),
+        (
+            Table,
+            irem.tasks.ShortestPath(),
+            r"needs problems of a fixed size.*use the GINE or the Pair energy",
+        ),
         (Table, irem.tasks.Denoise(), r"needs problems of a fixed size.*use the Conv energy"),
     ],
 )
-def test_tasks_of_another_kind_are_refused(energy, task, message):
+def test_tasks_of_another_format_are_refused(energy, task, message):
     with pytest.raises(ValueError, match=message):
         energy.for_task(task, key=KEY)
 
@@ -196,44 +203,44 @@ def test_tasks_of_another_kind_are_refused(energy, task, message):
     ("settings", "message"),
     [
         ({"power": 2}, "`power` must be 1, -1 or None, got 2"),
-        ({"look": -1}, "`look` must be 0 or more, got -1"),
+        ({"encoder_depth": -1}, "`encoder_depth` must be 0 or more, got -1"),
         ({"activation": "relu"}, "Unknown activation 'relu'"),
         ({"aggregate": "max"}, "Unknown aggregate 'max'"),
         ({"maxima": -1}, "`maxima` must be 0 or more"),
         ({"activation": "none"}, 'with `activation="none"` has no maxima, got 3; ask for 0'),
     ],
 )
-def test_settings_that_mean_nothing_are_refused(settings, message):
+def test_invalid_settings_are_refused(settings, message):
     with pytest.raises(ValueError, match=message):
         pair(**settings)
 
 
 @pytest.mark.parametrize("settings", [{"maxima": 0}, {"products": 0, "maxima": 0}])
 def test_products_and_maxima_may_be_left_out(settings):
-    value, gradient = slope(pair(**settings), normal(4, 4), normal(4, 4))
+    value, gradient = value_and_gradient(pair(**settings), normal(4, 4), normal(4, 4))
     assert np.isfinite(value)
     assert np.abs(gradient).max() > 0
 
 
 @pytest.mark.parametrize(("build", "sizes"), [(pair, {"maxima": 0}), (table, {})])
-def test_without_an_activation_the_landscape_is_a_bowl(build, sizes):
+def test_without_an_activation_the_energy_is_a_convex_quadratic(build, sizes):
     with jax.enable_x64(True):
         energy = build(activation="none", **sizes)
         energy = jax.tree.map(lambda a: jnp.asarray(a, jnp.float64), energy)
-        x, y, away = (jnp.asarray(RANDOM.normal(size=(5, 5))) for _ in range(3))
+        x, y, direction = (jnp.asarray(RANDOM.normal(size=(5, 5))) for _ in range(3))
         landscape = jax.jit(energy.landscape(x))
-        at = [float(landscape(y + t * away)) for t in range(4)]
-    # A quadratic has no third difference, and that of a bowl turns upwards.
-    np.testing.assert_allclose(np.diff(at, 3), 0, atol=1e-9 * max(map(abs, at)))
-    assert (np.diff(at, 2) > 0).all()
+        along = [float(landscape(y + t * direction)) for t in range(4)]
+    # Third differences of a quadratic vanish; second differences of a convex function are positive.
+    np.testing.assert_allclose(np.diff(along, 3), 0, atol=1e-9 * max(map(abs, along)))
+    assert (np.diff(along, 2) > 0).all()
 
 
-def test_two_vectors_are_one_problem_however_long_they_are():
+def test_two_vectors_of_any_length_are_one_problem():
     energy = Table.for_task(irem.tasks.Addition(size=3), width=4, key=KEY)
-    batch, alone = energy.as_batch(np.ones((2, 6)))
+    batch, alone = energy.format.as_batch(np.ones((2, 6)))
     assert alone
     assert batch.shape == (1, 2, 6)
-    assert energy.as_batch(np.ones((5, 6)))[0].shape == (5, 2, 3)
+    assert energy.format.as_batch(np.ones((5, 6)))[0].shape == (5, 2, 3)
 
 
 @pytest.mark.parametrize("power", [None, 1, -1])
@@ -247,12 +254,14 @@ def test_the_power_is_part_of_the_settings(power):
 
 def test_a_trained_stack_is_described_and_loaded_in_its_form(tmp_path):
     task = irem.tasks.MatrixInverse(size=3)
-    settings = {"name": "pair", "width": 4, "look": 0, "maxima": 0, "activation": "none"}
-    settings |= {"aggregate": "sum", "means": False}
-    rule = {"gradient": "last-step", "away": 50.0}
-    method = {"name": "irem", "step_size": 1.0, **rule, "energy": settings}
+    energy = {"name": "pair", "width": 4, "encoder_depth": 0, "activation": "none", "means": False}
+    sections = {
+        "method": {"name": "irem", "step_size": 1.0},
+        "energy": {**energy, "paths": {"maxima": 0, "aggregate": "sum"}},
+        "gradient": {"name": "last-steps", "diverged_beyond": 50.0},
+    }
     keys = jax.random.split(KEY, 2)
-    methods = irem.methods.build_methods(task, method, keys=keys)
+    methods = irem.methods.build_methods(task, sections, keys=keys)
     run = irem.train(
         task,
         methods,
@@ -264,9 +273,10 @@ def test_a_trained_stack_is_described_and_loaded_in_its_form(tmp_path):
     )
     loaded = irem.load(tmp_path / "r")
     assert eqx.tree_equal(loaded.models[1], run.models[1])
-    assert settings.items() <= loaded.settings["method"]["energy"].items()
-    assert loaded.models[1].gradient == irem.LastStep(away=50.0)
-    assert loaded.models[1].energy.network.judge[0].row is None
+    assert energy.items() <= loaded.settings["energy"].items()
+    assert loaded.settings["energy"]["paths"] == {"products": 16, "maxima": 0, "aggregate": "sum"}
+    assert loaded.models[1].gradient == irem.LastSteps(diverged_beyond=50.0)
+    assert loaded.models[1].energy.network.scorer[0].means is None
 
 
 def test_with_sums_the_size_of_a_problem_is_that_of_its_singular_values():
@@ -280,7 +290,7 @@ def test_with_sums_the_size_of_a_problem_is_that_of_its_singular_values():
         )
 
 
-def test_with_sums_what_is_the_same_for_all_pairs_is_of_one_size_as_a_matrix():
+def test_with_sums_features_that_all_pairs_share_have_a_spectral_norm_of_one():
     energy = pair(aggregate="sum")
     for n in (3, 7):
         features = np.asarray(energy.features(*energy.table(normal(n, n))))
@@ -289,9 +299,9 @@ def test_with_sums_what_is_the_same_for_all_pairs_is_of_one_size_as_a_matrix():
 
 
 @pytest.mark.parametrize("means", [False, True])
-def test_without_means_a_pair_hears_nothing_of_its_row(means):
-    energy = pair(look=0, depth=1, products=0, maxima=0, means=means)
+def test_a_pair_depends_on_its_row_only_with_means(means):
+    energy = pair(encoder_depth=0, depth=1, products=0, maxima=0, means=means)
     x, y = normal(4, 4), normal(4, 4)
-    # How the pull on one pair changes with the answer of another in its row.
-    heard = jax.jacobian(jax.grad(energy.landscape(x)))(y)[0, 1, 0, 2]
-    assert (abs(heard) > 1e-6) == means
+    # How the gradient at one pair changes with the answer of another in its row.
+    mixed = jax.jacobian(jax.grad(energy.landscape(x)))(y)[0, 1, 0, 2]
+    assert (abs(mixed) > 1e-6) == means

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import irem
+from irem.apps.sat import random_formula
 from irem.energy import SAT, Clauses
-from irem.methods import random_formula
 
 VARIABLES = 5
 
@@ -73,7 +73,7 @@ def test_weights_weigh_clauses():
     assert float(energy(Clauses(literals, jnp.asarray([3.0, 5.0])), y)) == 3.0
 
 
-def test_formulas_are_walked_like_any_problem():
+def test_formulas_are_solved_like_any_problem():
     literals = np.stack([literals_of(seed) for seed in range(4)])
     solution = irem.solve(SAT(VARIABLES), literals, key=jax.random.key(0), starts=8)
     for clauses, y, energy in zip(literals, solution.y, solution.energy, strict=True):

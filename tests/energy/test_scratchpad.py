@@ -12,8 +12,8 @@ import pytest
 import irem
 from irem import Graph
 from irem.energy import GINE, MLP, SAT, Scratchpad, from_function
-from irem.learning import Recipe, init, iterate
 from irem.methods import build_method, describe_method
+from irem.training import Checkpoints, NoAverage, Training, init, iterate
 
 KEY = jax.random.key(0)
 ADDITION = irem.tasks.get("addition", size=4)
@@ -44,6 +44,10 @@ def build(name, scratch=SIZE):
     function = curved if scratch else lambda x, y: jnp.sum(jnp.cosh(x - y))
     energy = from_function(function, answer_shape=(2, 2), scratch=scratch)
     return energy, (2, 2), (2, 2), (scratch,)
+
+
+def training_of(task):
+    return Training(task, optax.adam(1e-3), irem.Replay(capacity=50), NoAverage(), BATCH)
 
 
 NAMES = ("mlp", "gine", "function")
@@ -115,15 +119,15 @@ def test_relabelled_nodes_take_their_scratchpads_along():
     energy, *shapes = build("gine")
     x, y, z = draw(*shapes)
     pad, order = Scratchpad(energy), np.array([3, 0, 4, 1, 2])
-    look = jax.jit(lambda x, point: jax.value_and_grad(pad.landscape(x))(point))
-    value, gradient = look(x, jnp.concatenate([y, z], -1))
+    value_and_gradient = jax.jit(lambda x, point: jax.value_and_grad(pad.landscape(x))(point))
+    value, gradient = value_and_gradient(x, jnp.concatenate([y, z], -1))
     pairs = np.ix_(order, order)
-    moved, moved_gradient = look(x[pairs], jnp.concatenate([y[pairs], z[order]], -1))
+    moved, moved_gradient = value_and_gradient(x[pairs], jnp.concatenate([y[pairs], z[order]], -1))
     np.testing.assert_allclose(moved, value, rtol=1e-5)
     by_y, by_z = pad.split(gradient)
     expected = np.concatenate([by_y[pairs], by_z[order]], -1)
     np.testing.assert_allclose(moved_gradient, expected, rtol=1e-4, atol=1e-6)
-    unmoved = look(x[pairs], jnp.concatenate([y[pairs], z], -1))[0]
+    unmoved = value_and_gradient(x[pairs], jnp.concatenate([y[pairs], z], -1))[0]
     assert abs(float(unmoved - value)) > 1e-5
 
 
@@ -146,8 +150,8 @@ def test_size_zero_is_the_plain_energy_to_the_bit(name):
     energy, x_shape, y_shape, _ = build(name, 0)
     x, y = draw(x_shape, y_shape)
     pad = Scratchpad(energy)
-    look = eqx.filter_jit(lambda energy: jax.value_and_grad(energy.landscape(x))(y))
-    for plain, empty in zip(look(energy), look(pad), strict=True):
+    value_and_gradient = eqx.filter_jit(lambda energy: jax.value_and_grad(energy.landscape(x))(y))
+    for plain, empty in zip(value_and_gradient(energy), value_and_gradient(pad), strict=True):
         np.testing.assert_array_equal(plain, empty)
     np.testing.assert_array_equal(pad.begin(y, key=None), y)
     np.testing.assert_array_equal(pad.read(y), y)
@@ -156,13 +160,15 @@ def test_size_zero_is_the_plain_energy_to_the_bit(name):
 def test_training_with_size_zero_is_training_without():
     task = irem.tasks.get("matrix-inverse", size=2)
     plain = MLP.for_task(task, width=8, depth=1, key=KEY)
-    recipe = Recipe(task, optax.adam(1e-3), irem.Replay(50), BATCH)
-    step = jax.jit(iterate, static_argnums=0)
+    training = training_of(task)
+    step = eqx.filter_jit(iterate)
     ends = []
+    method = irem.IREM(Scratchpad(plain), num_steps=2)
+    assert method.energy is plain  # the constructor leaves an empty scratchpad out
     for energy in (plain, Scratchpad(plain)):
-        state = init(recipe, irem.IREM(energy, num_steps=2), KEY)
+        state = init(training, eqx.tree_at(lambda m: m.energy, method, energy), KEY)
         for _ in range(2):  # the second one replays
-            state, info = step(recipe, state)
+            state, info = step(training, state)
         ends.append(jax.tree.leaves((state.method, state.replay, info)))
     for one, other in zip(*ends, strict=True):
         np.testing.assert_array_equal(one, other)
@@ -197,9 +203,9 @@ def test_both_follow_their_gradients_from_the_same_point_and_the_loss_is_on_the_
 
 def test_the_replay_buffer_keeps_the_scratchpad_where_its_descent_ended():
     pad = Scratchpad(MLP.for_task(ADDITION, width=8, depth=1, scratch=SIZE, key=KEY))
-    recipe = Recipe(ADDITION, optax.adam(1e-3), irem.Replay(50), BATCH)
-    state = init(recipe, irem.IREM(pad, num_steps=2), KEY)
-    after, _ = jax.jit(iterate, static_argnums=0)(recipe, state)
+    training = training_of(ADDITION)
+    state = init(training, irem.IREM(pad, num_steps=2), KEY)
+    after, _ = eqx.filter_jit(iterate)(training, state)
     kept = jax.tree.map(lambda leaf: leaf[:BATCH], after.replay.items)
     # The first iteration has fresh starts alone.
     key_fresh = jax.random.split(jax.random.fold_in(KEY, 0), 3)[0]
@@ -220,10 +226,10 @@ def test_the_replay_buffer_keeps_the_scratchpad_where_its_descent_ended():
 
 def test_the_replay_buffer_has_room_for_the_scratchpad_of_every_node():
     pad = Scratchpad(GINE(width=8, depth=1, scratch=SIZE, key=KEY))
-    recipe = Recipe(PATHS, optax.adam(1e-3), irem.Replay(50), BATCH)
-    state = eqx.filter_eval_shape(init, recipe, irem.IREM(pad), KEY)
+    training = training_of(PATHS)
+    state = eqx.filter_eval_shape(init, training, irem.IREM(pad), KEY)
     assert state.replay.items.y.shape == (50, 10, 10 + SIZE)
-    after, _ = eqx.filter_eval_shape(iterate, recipe, state)
+    after, _ = eqx.filter_eval_shape(iterate, training, state)
     assert after.replay.items.y.shape == (50, 10, 10 + SIZE)
 
 
@@ -269,25 +275,28 @@ def test_matrices_without_a_shape_have_numbers_for_each_row():
 def test_a_description_builds_the_same_form(task, size):
     kind = GINE if task is PATHS else MLP
     pad = Scratchpad(kind.for_task(task, width=8, scratch=size, key=KEY))
-    settings = describe_method(irem.IREM(pad))
+    method = irem.IREM(pad)
+    settings = describe_method(method)
     assert settings["energy"]["scratch"] == size
     again = build_method(task, settings, key=KEY)
-    assert jax.tree.structure(again.energy) == jax.tree.structure(pad)
+    assert isinstance(again.energy, Scratchpad) == (size > 0)
+    assert jax.tree.structure(again) == jax.tree.structure(method)
     for one, other in zip(jax.tree.leaves(again.energy), jax.tree.leaves(pad), strict=True):
         np.testing.assert_array_equal(one, other)
 
 
-def test_without_a_scratchpad_descriptions_do_not_speak_of_one():
+def test_a_description_without_a_scratchpad_has_one_of_size_zero():
     energy = MLP.for_task(ADDITION, width=8, key=KEY)
-    assert describe_method(irem.IREM(energy))["energy"] == {"name": "mlp", "width": 8, "depth": 3}
+    expected = {"name": "mlp", "width": 8, "depth": 3, "scratch": 0}
+    assert describe_method(irem.IREM(energy))["energy"] == expected
 
 
 def test_a_run_is_kept_loaded_and_resumed(tmp_path):
     pad = Scratchpad(MLP.for_task(ADDITION, width=8, depth=1, scratch=SIZE, key=KEY))
 
-    def train(folder, iterations, **options):
-        options |= {"batch_size": BATCH, "replay": irem.Replay(20), "key": KEY}
-        out = tmp_path / folder
+    def train(folder, iterations, *, resume=False):
+        options = {"batch_size": BATCH, "replay": irem.Replay(capacity=20), "key": KEY}
+        out = Checkpoints(tmp_path / folder, resume=resume)
         method = irem.IREM(pad, num_steps=2)
         return irem.train(ADDITION, method, iterations=iterations, out=out, **options)
 

@@ -7,8 +7,10 @@ import pytest
 
 import irem
 from irem import Problem
-from irem.methods import AbstractNetwork, IterativeFeedforward
-from irem.methods._iterative_feedforward import reverse
+from irem.formats import Vectors
+from irem.methods import IterativeFeedforward
+from irem.methods.iterative_feedforward import reverse
+from irem.nn import AbstractNetwork
 
 KEY = jax.random.key(0)
 STEPS = 5
@@ -20,10 +22,10 @@ every_step = pytest.mark.parametrize("t", range(1, STEPS + 1))
 
 
 class Oracle(AbstractNetwork):
-    """Knows the first entry of the answer, and tells in the others what it was shown.
+    """Returns the true first entry of the answer, and in the others what it was given.
 
     Entries of an answer diffuse each on its own. So the state of the first entry is that of a
-    perfect network, while the second answer shows this state and the third the share of noise.
+    perfect network, while the second answer is this state and the third the share of noise.
     """
 
     @property
@@ -34,15 +36,9 @@ class Oracle(AbstractNetwork):
         del x
         return jnp.stack([jnp.asarray(TRUTH), noisy[0], noise]), jnp.zeros(1)
 
-    def answer_shape(self, x):
-        del x
-        return (3,)
-
-    def as_batch(self, x):
-        return x, False
-
-    def settings(self):
-        return {}
+    @property
+    def format(self):
+        return Vectors((1,), (3,))
 
 
 def joint(t):
@@ -91,8 +87,8 @@ def test_a_reverse_step_has_the_spread_of_the_conditioned_gaussian(t):
     assert abs(draws.mean() - mean) <= 4 * np.sqrt(variance / COUNT) + 1e-5
 
 
-def test_training_shows_the_network_every_step_of_the_diffusion_with_its_mean_and_spread():
-    method = IterativeFeedforward(Oracle(), STEPS)
+def test_training_gives_the_network_every_step_of_the_diffusion_with_its_mean_and_variance():
+    method = IterativeFeedforward(Oracle(), num_steps=STEPS)
     problem = Problem(X, jnp.asarray([TRUTH, 0.0, 0.0]))
     loss = jax.jit(jax.vmap(lambda key: method.loss(problem, problem.y, key=key)[1]))
     _, states, levels = np.asarray(loss(jax.random.split(KEY, COUNT))).T
@@ -104,15 +100,15 @@ def test_training_shows_the_network_every_step_of_the_diffusion_with_its_mean_an
     assert (np.abs(counts[1:] / COUNT - share) < 4 * np.sqrt(share * (1 - share) / COUNT)).all()
     for t in range(1, STEPS + 1):
         mean, covariance = joint(t)
-        seen, variance = states[steps == t], covariance[1, 1]
-        assert abs(seen.mean() - mean[1]) < 4 * np.sqrt(variance / len(seen))
-        assert abs(seen.var() - variance) < 4 * variance * np.sqrt(2 / len(seen))
+        given, variance = states[steps == t], covariance[1, 1]
+        assert abs(given.mean() - mean[1]) < 4 * np.sqrt(variance / len(given))
+        assert abs(given.var() - variance) < 4 * variance * np.sqrt(2 / len(given))
 
 
 @pytest.fixture(scope="module")
 def chains():
     """Many answers of the oracle, to three steps beyond those of the diffusion."""
-    method = IterativeFeedforward(Oracle(), STEPS)
+    method = IterativeFeedforward(Oracle(), num_steps=STEPS)
     predict = jax.jit(jax.vmap(lambda key: method.predict(X, STEPS + 3, key=key).ys))
     return np.asarray(predict(jax.random.split(KEY, COUNT)))
 
@@ -122,7 +118,7 @@ def test_noise_shrinks_to_that_of_the_first_step_and_stays_there(chains):
     np.testing.assert_allclose(chains[:, 1:, 2], np.tile(levels, (COUNT, 1)), rtol=1e-6)
 
 
-def test_the_first_guess_is_the_noise_that_the_network_is_shown_first(chains):
+def test_the_first_guess_is_the_noise_that_the_network_is_given_first(chains):
     np.testing.assert_array_equal(chains[:, 0, 0], chains[:, 1, 1])
 
 
@@ -152,7 +148,7 @@ def test_beyond_the_diffusion_noise_is_drawn_afresh(chains):
 
 def test_the_chain_ends_exactly_at_the_answer_of_a_perfect_network(chains):
     assert (chains[:, 1:, 0] == TRUTH).all()
-    method = IterativeFeedforward(Oracle(), STEPS)
+    method = IterativeFeedforward(Oracle(), num_steps=STEPS)
     answer, steps = method.answer(X, key=KEY)
     assert answer[0] == TRUTH
     assert steps == STEPS
@@ -165,19 +161,19 @@ def test_the_last_reverse_step_is_the_answer_of_the_network_itself():
 
 
 def test_a_diffusion_of_one_step_starts_from_pure_noise_and_answers_at_once():
-    method = IterativeFeedforward(Oracle(), 1)
+    method = IterativeFeedforward(Oracle(), num_steps=1)
     path = method.predict(X, 1, key=KEY).ys
     np.testing.assert_array_equal(path[1], [TRUTH, path[0, 0], 1.0])
 
 
 def test_a_longer_prediction_begins_as_a_shorter_one():
-    method = IterativeFeedforward(Oracle(), STEPS)
+    method = IterativeFeedforward(Oracle(), num_steps=STEPS)
     long, short = (method.predict(X, n, key=KEY).ys for n in (7, 3))
     np.testing.assert_array_equal(long[:4], short)
 
 
 def test_the_loss_is_the_squared_error_of_what_the_network_gives_on_real_entries():
-    method = IterativeFeedforward(Oracle(), STEPS)
+    method = IterativeFeedforward(Oracle(), num_steps=STEPS)
     y = jnp.asarray([TRUTH + 2, 0.0, 0.0])
     value, answer = method.loss(Problem(X, y, jnp.asarray([True, False, False])), y, key=KEY)
     assert value == 4
@@ -187,4 +183,4 @@ def test_the_loss_is_the_squared_error_of_what_the_network_gives_on_real_entries
 
 def test_a_diffusion_without_steps_is_refused():
     with pytest.raises(irem.InputError, match="`num_steps` must be greater than 0, got 0"):
-        IterativeFeedforward(Oracle(), 0)
+        IterativeFeedforward(Oracle(), num_steps=0)

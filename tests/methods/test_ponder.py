@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 import irem
 from irem import Problem
-from irem.methods import AbstractNetwork, PonderNet
-from irem.methods._ponder import log_halting, log_prior
+from irem.formats import Vectors
+from irem.methods import PonderNet
+from irem.methods.ponder import log_halting, log_prior
+from irem.nn import AbstractNetwork
 
 KEY = jax.random.key(0)
 # Halting at a step with probability 1/2, then 1/4, then whatever the last step says.
@@ -30,7 +32,7 @@ DIVERGENCE = np.sum(P * np.log(P / PRIOR))
 class Script(AbstractNetwork):
     """Gives the answers and the logits of a list, one after the other.
 
-    It knows where in the list it is by the answer it is shown, which is zero at first.
+    Its place in the list follows from the answer it is given, which is zero at first.
     """
 
     answers: jax.Array
@@ -42,19 +44,13 @@ class Script(AbstractNetwork):
 
     def __call__(self, x, y):
         del x
-        shown = jnp.concatenate([jnp.zeros_like(self.answers[:1]), self.answers[:-1]])
-        step = jnp.argmin(jnp.abs(shown - y).sum(axis=1))
+        given = jnp.concatenate([jnp.zeros_like(self.answers[:1]), self.answers[:-1]])
+        step = jnp.argmin(jnp.abs(given - y).sum(axis=1))
         return self.answers[step], self.logits[step][None]
 
-    def answer_shape(self, x):
-        del x
-        return self.answers.shape[1:]
-
-    def as_batch(self, x):
-        return x, False
-
-    def settings(self):
-        return {}
+    @property
+    def format(self):
+        return Vectors((1,), self.answers.shape[1:])
 
 
 def scripted(lambdas=LAMBDA, answers=ANSWERS, **options):
@@ -150,7 +146,7 @@ def test_the_expected_answer_is_the_mean_under_the_probabilities_of_halting():
     np.testing.assert_array_equal(answer, answer_of(method, jax.random.key(1))[0])
 
 
-def test_predict_shows_zero_and_every_answer_of_the_script():
+def test_predict_returns_zero_and_every_answer_of_the_script():
     path = scripted().predict(X, 3, key=KEY)
     np.testing.assert_array_equal(path.ys, [(0.0, 0.0), *ANSWERS])
 
@@ -168,8 +164,8 @@ def test_probabilities_of_halting_are_those_of_their_definition(logits):
 
 def test_gradient_matches_finite_differences_through_all_steps():
     task = irem.tasks.get("addition", size=2)
-    # A heavy price, so that an error in its part of the gradient would be seen.
-    options = {"width": 6, "depth": 2, "num_steps": 3, "weight": 1.0}
+    # A large weight, so that an error in its part of the gradient would not pass.
+    options = {"network": {"width": 6, "depth": 2}, "num_steps": 3, "weight": 1.0}
     with jax.enable_x64(True):
         method = eqx.filter_eval_shape(lambda: PonderNet.for_task(task, **options, key=KEY))
         rng = np.random.default_rng(0)

@@ -12,7 +12,8 @@ from PIL import Image
 from scipy import stats
 
 import irem
-from irem._pictures import read_folder, resized
+from irem.formats import Pictures
+from irem.picture_files import read_folder, resized
 from irem.tasks import Denoise
 
 KEY = jax.random.key(3)
@@ -74,7 +75,7 @@ def test_noise_is_neither_clipped_nor_rounded(task):
 
 
 def strengths(folder, variant):
-    """Those of many problems of training, told from the noise of strength 1 of the same keys."""
+    """Those of many problems of training, estimated from noise of strength 1 of the same keys."""
     task = Denoise(images=folder, size=SIZE, scales=(1.0,), variant=variant)
 
     def strength(task, key):
@@ -87,7 +88,7 @@ def strengths(folder, variant):
 
 
 # Roundings to 2^-24 of numbers up to 2 beside 64 of noise 1/255, which is 2^-8: a strength of 55
-# is told to 55 * 2^-15.
+# is known to 55 * 2^-15.
 ROUNDING = 0.002
 
 
@@ -303,8 +304,7 @@ def test_settings_make_the_task_again_when_they_come_out_of_a_file(folder):
 
 def test_the_task_says_what_it_is(task):
     assert isinstance(irem.tasks.get("denoise"), Denoise)
-    assert task.kind == "images"
-    assert task.shapes == ((None, None), (None, None))
+    assert task.format == Pictures()
 
 
 def test_same_key_same_problems_and_another_key_others(task, batch):

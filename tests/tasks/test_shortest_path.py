@@ -10,7 +10,7 @@ from scipy import stats
 from scipy.sparse.csgraph import shortest_path
 
 from irem.tasks import ShortestPath
-from irem.tasks._shortest_path import MEAN_DISTANCE
+from irem.tasks.shortest_path import MEAN_DISTANCE
 
 COUNT = 2000
 # A generator that compiles fast: no fact tested here depends on which one draws.

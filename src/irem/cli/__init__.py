@@ -1,3 +1,3 @@
 """The command line, one file for each command."""
 
-from irem.cli._main import main as main
+from irem.cli.program import main as main

@@ -1,24 +1,25 @@
 """Problems with known answers, each with its floors."""
 
-import dataclasses
-from collections.abc import Mapping
-from types import MappingProxyType
-from typing import Any
+import dataclasses as _dataclasses
+from typing import Any as _Any
 
-from irem._checks import known
-from irem.tasks._addition import Addition as Addition
-from irem.tasks._connected_components import ConnectedComponents as ConnectedComponents
-from irem.tasks._denoise import LARGEST_SIGMA as LARGEST_SIGMA
-from irem.tasks._denoise import Denoise as Denoise
-from irem.tasks._edge_copy import EdgeCopy as EdgeCopy
-from irem.tasks._graphs import AbstractGraphTask as AbstractGraphTask
-from irem.tasks._matrix_completion import MatrixCompletion as MatrixCompletion
-from irem.tasks._matrix_inverse import MatrixInverse as MatrixInverse
-from irem.tasks._shortest_path import ShortestPath as ShortestPath
+from irem.checks import known as _known
+from irem.errors import InputError as _InputError
+from irem.settings import Registry as _Registry
+from irem.tasks.addition import Addition as Addition
 from irem.tasks.base import AbstractTask as AbstractTask
 from irem.tasks.base import Difficulty as Difficulty
+from irem.tasks.connected_components import ConnectedComponents as ConnectedComponents
+from irem.tasks.denoise import LARGEST_SIGMA as LARGEST_SIGMA
+from irem.tasks.denoise import Denoise as Denoise
+from irem.tasks.edge_copy import EdgeCopy as EdgeCopy
+from irem.tasks.graphs import AbstractGraphTask as AbstractGraphTask
+from irem.tasks.matrix_completion import MatrixCompletion as MatrixCompletion
+from irem.tasks.matrix_inverse import MatrixInverse as MatrixInverse
+from irem.tasks.shortest_path import ShortestPath as ShortestPath
 
-TASKS: Mapping[str, type[AbstractTask]] = MappingProxyType(
+TASKS: _Registry[type[AbstractTask]] = _Registry(
+    "task",
     {
         task.name: task
         for task in (
@@ -28,24 +29,28 @@ TASKS: Mapping[str, type[AbstractTask]] = MappingProxyType(
             Addition,
             MatrixCompletion,
             MatrixInverse,
+            Denoise,
         )
-    }
+    },
 )
-"""The tasks of the paper's first table by name, in its order."""
-
-ALL_TASKS: Mapping[str, type[AbstractTask]] = MappingProxyType({**TASKS, Denoise.name: Denoise})
 """Every task that can be named on the command line."""
 
 
-def get(name: str, **settings: Any) -> AbstractTask:
-    """The task called `name`, made with `settings`.
+def get(name: str, **settings: _Any) -> AbstractTask:
+    """Return the task called `name`, made with `settings`.
 
     Examples:
         >>> get("shortest-path", variant="paper").variant
         'paper'
     """
-    known("task", name, ALL_TASKS)
-    accepted = [field.name for field in dataclasses.fields(ALL_TASKS[name])]
+    accepted = [field.name for field in _dataclasses.fields(TASKS[name])]
     for setting in settings:
-        known(f"setting of the task '{name}'", setting, accepted)
-    return ALL_TASKS[name](**settings)
+        _known(f"setting of the task '{name}'", setting, accepted)
+    for field in _dataclasses.fields(TASKS[name]):
+        required = field.default is field.default_factory is _dataclasses.MISSING
+        if required and field.name not in settings:
+            raise _InputError(
+                f"The task '{name}' needs a value for `{field.name}`, which is not among its "
+                "settings; make the task yourself and pass it on."
+            )
+    return TASKS[name](**settings)

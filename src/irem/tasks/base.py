@@ -10,18 +10,21 @@ import equinox as eqx
 import jax
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
-from irem._checks import count, known
-from irem._errors import InputError
-from irem._problem import Problem
+from irem.checks import count, known
+from irem.errors import InputError
+from irem.formats import AbstractFormat
+from irem.problem import Problem
 
 Difficulty = str | int
+"""Which problems: a name, or a number, of nodes or of the strength of noise."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class AbstractTask(abc.ABC):
     """A source of problems with known answers, and of the floors every method is measured by.
 
-    Everything is pure JAX, so that problems are made inside the compiled training loop.
+    Everything is pure JAX, so that problems are made inside the compiled training loop. A task is a
+    dataclass and a PyTree: fields that hold arrays are its leaves, all others are its settings.
 
     Arguments:
         variant: `"released"` draws problems as the authors' program does, `"paper"` as the text
@@ -30,8 +33,6 @@ class AbstractTask(abc.ABC):
 
     name: ClassVar[str]
     """The name on the command line."""
-    kind: ClassVar[str] = "vectors"
-    """What problems are: `"vectors"` of a fixed size, `"graphs"` or `"images"` of any size."""
     summary: ClassVar[str]
     """One line that says what is asked."""
     binary: ClassVar[bool] = False
@@ -42,10 +43,8 @@ class AbstractTask(abc.ABC):
     """The difficulty that training draws from."""
     power: ClassVar[int | None] = None
     """If `c**power * y` answers `c * x`, that power, 1 or -1."""
-    paper_mse: ClassVar[Mapping[str, float]] = MappingProxyType({})
-    """IREM's error in the paper's first table, by difficulty."""
     trivial_mse: ClassVar[Mapping[str, float]] = MappingProxyType({})
-    """Error of `trivial` by difficulty, measured by `benchmarks/floors.py` on 20,000 problems."""
+    """Error of `trivial` by difficulty, measured by `tools/floors.py` on 20,000 problems."""
     oracle_mse: ClassVar[Mapping[str, float]] = MappingProxyType({})
     """Error of `oracle` by difficulty, measured likewise; a sampler on 2,000 problems."""
     oracle_problems: ClassVar[int | None] = None
@@ -53,9 +52,21 @@ class AbstractTask(abc.ABC):
 
     variant: str = "released"
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Make every task a PyTree."""
+        super().__init_subclass__(**options)
+        jax.tree_util.register_pytree_node(
+            cls, _flatten, lambda aux, leaves: _build(cls, aux, leaves)
+        )
+
     def __post_init__(self) -> None:
         """Refuse settings that make no problem."""
         known("variant", self.variant, ("released", "paper"))
+
+    @property
+    @abc.abstractmethod
+    def format(self) -> AbstractFormat:
+        """What problems and answers look like."""
 
     @abc.abstractmethod
     def sample(self, key: PRNGKeyArray, difficulty: Difficulty = "same") -> Problem:
@@ -63,16 +74,21 @@ class AbstractTask(abc.ABC):
 
     @abc.abstractmethod
     def trivial(self, x: PyTree) -> Float[Array, "..."]:
-        """The answer of a predictor that learns nothing. Takes leading batch axes."""
+        """Return the answer of a predictor that learns nothing. Takes leading batch axes."""
 
     @abc.abstractmethod
     def oracle(self, x: PyTree) -> Float[Array, "..."]:
-        """The best answer that can be given from `x` alone. Takes leading batch axes."""
+        """Return the best answer that can be given from `x` alone. Takes leading batch axes."""
 
     @property
-    @abc.abstractmethod
-    def shapes(self) -> tuple[tuple[int | None, ...], tuple[int | None, ...]]:
-        """Shapes of `x` and `y`; `None` stands for a number of nodes, which is free."""
+    def sizes(self) -> tuple[int, ...]:
+        """Sizes of problems, smallest first, at which errors and steps are compared, if any."""
+        return ()
+
+    @property
+    def calibration_difficulties(self) -> tuple[Difficulty, ...]:
+        """The validation problems that expected errors are fitted to."""
+        return ("same", "harder")
 
     def batch(self, key: PRNGKeyArray, n: int, difficulty: Difficulty = "same") -> Problem:
         """Draw `n` problems, stacked along a leading axis.
@@ -96,10 +112,54 @@ class AbstractTask(abc.ABC):
         known("difficulty", difficulty, self.difficulties)
 
     def settings(self) -> dict[str, Any]:
-        """What `irem.tasks.get(task.name, **task.settings())` needs to make this task again."""
-        return dataclasses.asdict(self)
+        """Return the fields that are not arrays, as plain values."""
+        return dict(_settings(self))
+
+    def leaves(self) -> dict[str, Any]:
+        """Return the fields that hold arrays, by name."""
+        return {name: getattr(self, name) for name in _leaf_names(self)}
 
 
 @eqx.filter_jit
 def _batch(task: AbstractTask, key: PRNGKeyArray, n: int, difficulty: Difficulty) -> Problem:
     return jax.vmap(lambda k: task.sample(k, difficulty))(jax.random.split(key, n))
+
+
+# Where a task that JAX built keeps the names of its leaves.
+_LEAF_NAMES = "_leaf_names"
+
+
+def _leaf_names(task: AbstractTask) -> tuple[str, ...]:
+    """The fields that hold arrays; of a task that JAX built, those that did when it was flattened.
+
+    JAX and Equinox put other things in place of arrays, which have to stay leaves.
+    """
+    kept = vars(task).get(_LEAF_NAMES)
+    if kept is not None:
+        return kept
+    names = (f.name for f in dataclasses.fields(task))
+    return tuple(name for name in names if _has_arrays(getattr(task, name)))
+
+
+def _has_arrays(value: Any) -> bool:
+    return any(eqx.is_array(leaf) for leaf in jax.tree.leaves(value))
+
+
+def _settings(task: AbstractTask) -> list[tuple[str, Any]]:
+    leaves = _leaf_names(task)
+    names = (f.name for f in dataclasses.fields(task))
+    return [(name, getattr(task, name)) for name in names if name not in leaves]
+
+
+def _flatten(task: AbstractTask) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    leaves = task.leaves()
+    return tuple(leaves.values()), (tuple(leaves), tuple(_settings(task)))
+
+
+def _build(kind: type[AbstractTask], aux: tuple[Any, ...], leaves: tuple[Any, ...]) -> AbstractTask:
+    """A task of which leaves may be anything that JAX puts there: nothing is checked again."""
+    names, settings = aux
+    task = object.__new__(kind)
+    vars(task).update(dict(settings) | dict(zip(names, leaves, strict=True)))
+    vars(task)[_LEAF_NAMES] = names
+    return task

@@ -1,0 +1,1 @@
+"""Applications of energies that have files and formats of their own."""

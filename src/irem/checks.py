@@ -1,0 +1,78 @@
+"""Checks of what users give, shared by every room."""
+
+import difflib
+from collections.abc import Iterable
+
+import jax
+import numpy as np
+from jax.core import Tracer
+from jaxtyping import Array
+
+from irem.errors import InputError
+
+
+def positive(name: str, value: int | float) -> None:
+    """Refuse a size that is not above zero, or not finite."""
+    if not value > 0:
+        raise InputError(f"`{name}` must be greater than 0, got {value}.")
+    if value == float("inf"):
+        raise InputError(f"`{name}` must be finite, got {value}.")
+
+
+def count(name: str, value: object) -> None:
+    """Refuse a count that is not a whole number above zero."""
+    positive(name, _whole(name, value))
+
+
+def count_or_zero(name: str, value: object) -> None:
+    """Refuse a count that is neither zero nor a whole number above it."""
+    if _whole(name, value) < 0:
+        raise InputError(f"`{name}` must be 0 or more, got {value}.")
+
+
+def _whole(name: str, value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise InputError(f"`{name}` must be a whole number, got {value!r}.")
+    return int(value)
+
+
+def known(kind: str, name: str, names: Iterable[str]) -> None:
+    """Refuse a name that is not among `names`, and list those, the nearest one first."""
+    names = list(names)
+    if name in names:
+        return
+    near = difflib.get_close_matches(name, names, n=1)
+    hint = f" Did you mean '{near[0]}'?" if near else ""
+    listed = f"known are {', '.join(names)}" if names else "there are none"
+    raise InputError(f"Unknown {kind} '{name}'; {listed}.{hint}")
+
+
+def numeric(name: str, value: object, *, keep_integers: bool = False) -> Array:
+    """`value` as an array on the device; refuse strings, ragged lists, NaN and infinity.
+
+    Whole numbers and truth values become floats unless `keep_integers`. Arrays that are being
+    traced by JAX pass unread: their values are not known yet.
+    """
+    if isinstance(value, Tracer):
+        return jax.numpy.asarray(value)
+    try:
+        # What lies on a device stays there.
+        array = value if isinstance(value, jax.Array) else np.asarray(value)
+    except ValueError as error:
+        raise InputError(f"`{name}` is not a rectangular array: {error}.") from error
+    if array.dtype.kind not in "fiub" and not jax.numpy.issubdtype(array.dtype, np.floating):
+        raise InputError(f"`{name}` must hold numbers, got an array of {array.dtype}.")
+    if keep_integers and array.dtype.kind in "iub":
+        return jax.numpy.asarray(array)
+    with np.errstate(over="ignore"):  # what overflows becomes infinite, and is refused as such
+        dtype = jax.dtypes.canonicalize_dtype(np.result_type(array.dtype, np.float32))
+        array = array.astype(dtype)
+    is_finite = np.isfinite if isinstance(array, np.ndarray) else jax.numpy.isfinite
+    with jax.ensure_compile_time_eval():  # the caller may be traced, the array is not
+        bad = array.size - int(is_finite(array).sum())
+    if bad:
+        raise InputError(
+            f"`{name}` must be finite, but {bad} of its {array.size} numbers are NaN or infinite "
+            "(or too large for 32 bits); remove or replace them."
+        )
+    return jax.numpy.asarray(array)

@@ -1,0 +1,34 @@
+"""Descents that keep the answer after every step."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PyTree
+
+from irem.descent.algorithm2 import State, advance, finish, start
+from irem.descent.rules import Descent
+from irem.descent.solution import RUNNING, Solution, Trajectory
+from irem.trees import choose
+
+
+@eqx.filter_jit
+def minimise_recorded(
+    descent: Descent, x: PyTree, y0: Float[Array, "problems ..."], length: int
+) -> Solution:
+    """Descend on every problem of a batch, and keep the points after up to `length` steps."""
+
+    def one(x: PyTree, y0: Array) -> Solution:
+        landscape = descent.energy.landscape(x)
+
+        def body(state: State, _: None) -> tuple[State, tuple[Array, Array]]:
+            running = state.reason == RUNNING
+            state = choose(running, advance(descent, landscape, state), state)
+            return state, (state.point.y, state.point.energy)
+
+        first = start(descent, landscape, y0)
+        state, (ys, energies) = jax.lax.scan(body, first, length=length)
+        ys = jnp.concatenate([y0[None], ys])
+        energies = jnp.concatenate([first.point.energy[None], energies])
+        return finish(state, Trajectory(ys, energies))
+
+    return jax.vmap(one)(x, y0)

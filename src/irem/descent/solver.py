@@ -1,0 +1,185 @@
+"""`solve`: the answers of any model to any number of problems."""
+
+import math
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import Array, Key, PRNGKeyArray, PyTree, ScalarLike
+
+from irem.checks import count, numeric
+from irem.descent.baselines import answer_all, as_baseline, refuse_options_of_descents
+from irem.descent.batches import even_size, minimise_all, minimise_all_recorded
+from irem.descent.halting import AbstractHalt
+from irem.descent.protocols import Baseline, Energy
+from irem.descent.rules import MAX_STEPS, make_descent
+from irem.descent.searches import AbstractSearch
+from irem.descent.solution import Solution, Trajectory
+from irem.descent.starts import count_problems, first_points, lowest_of_starts, repeat
+from irem.descent.steps import Step
+from irem.errors import InputError
+
+PAGE_NUMBERS = 2**23
+"""How many numbers the problems of a page have where no page size is given: some 32 megabytes."""
+
+
+def solve(
+    model: Energy | Baseline,
+    x: Any,
+    y0: Any = None,
+    *,
+    key: PRNGKeyArray | Key[Array, " problems"] | None = None,
+    step: Step | AbstractSearch | ScalarLike | str | None = None,
+    halt: AbstractHalt | None = None,
+    max_steps: int = MAX_STEPS,
+    starts: int = 1,
+    trajectory: bool = False,
+    on_batch: Callable[[int], None] | None = None,
+) -> Solution:
+    """Answer problems by descending their energy until it stops changing (Algorithm 2).
+
+    Every problem has its own landscape, first guess and step lengths, and stops by itself; where
+    there are many, one that has stopped is replaced by the next. Products are computed in full
+    float32, whatever the device prefers. A baseline, which has no energy, answers in its own way.
+
+    Arguments:
+        model: A trained model, an energy, or a baseline.
+        x: One problem, or problems along a leading axis.
+        y0: First guesses, shaped like the answers; by default as the energy draws them, uniform in
+            (-1, 1). With several starts they have an axis of starts after that of problems.
+        key: Where first guesses are drawn from, or one key for each problem. The guesses of problem
+            `i` depend on `key` and `i` alone.
+        step: How a step is taken: a step rule, a search along the gradient such as
+            `Backtracking()`, the size of a fixed step, or a name of `irem.descent.STEPS`. By
+            default `"backtracking"`.
+        halt: When to stop; by default `EnergyUnchanged()`.
+        max_steps: Number of steps, each one evaluation of the gradient, after which every descent
+            stops. For the trajectory of a baseline, the number of its steps.
+        starts: From how many guesses each problem is descended; the answer of lowest energy wins,
+            and `Solution.spread` says how much the answers differ.
+        trajectory: Whether to keep the answer after every step.
+        on_batch: Called with a number of problems whenever so many more are done, for a progress
+            bar.
+
+    Returns:
+        A `Solution`; its fields have a leading axis of problems if `x` had one.
+
+    Examples:
+        >>> import irem, jax.numpy as jnp
+        >>> energy = irem.energy.from_function(lambda x, y: jnp.sum((y - x) ** 2))
+        >>> x, y0 = jnp.array([[1.0, 2.0]]), jnp.zeros((1, 2))
+        >>> irem.solve(energy, x, y0).y.round(2)
+        Array([[1., 2.]], dtype=float32)
+    """
+    for name, value in (("max_steps", max_steps), ("starts", starts)):
+        count(name, value)
+    if not isinstance(model, Energy):
+        given = {"y0": y0, "step": step, "halt": halt}
+        options = {name: value is not None for name, value in given.items()}
+        options["max_steps"] = max_steps != MAX_STEPS and not trajectory
+        options["starts"] = starts > 1
+        num_steps = max_steps if trajectory else None
+        return _solve_baseline(model, x, key, num_steps, options, on_batch)
+    x, alone = model.format.as_batch(x)
+    points = first_points(model, x, y0, alone=alone, key=key, starts=starts)
+    descent = make_descent(model, step, halt, max_steps)
+    x, on_done = repeat(x, starts), count_problems(on_batch, starts)
+    with jax.default_matmul_precision("float32"):
+        if trajectory:
+            solution = minimise_all_recorded(descent, x, points, max_steps, on_done=on_done)
+        else:
+            solution = minimise_all(descent, x, points, on_done=on_done)
+    solution = read_answers(model, solution)
+    if starts > 1:
+        solution = lowest_of_starts(solution, starts)
+    return _first(solution) if alone else solution
+
+
+def solve_pages(
+    model: Energy | Baseline,
+    x: np.ndarray,
+    *,
+    key: PRNGKeyArray,
+    page_size: int | None = None,
+    **options: Any,
+) -> Iterator[Solution]:
+    """Answer more problems than memory holds, such as a memory map of a file, page after page.
+
+    The answers are those of `solve`: first guesses depend on `key` and the place of a problem among
+    all of them.
+
+    Arguments:
+        model: A trained model, an energy, or a baseline.
+        x: Problems along the first axis of one array.
+        key: Where first guesses are drawn from.
+        page_size: How many problems make a page; by default so many that the problems of a page
+            take some tens of megabytes.
+        options: As for `solve`.
+
+    Returns:
+        The solutions of the pages, in order.
+
+    Examples:
+        `for solution in irem.solve_pages(model, np.load("x.npy", mmap_mode="r"), key=key): ...`
+    """
+    pages = split_pages(x.shape, page_size)
+    for page in pages:  # refuse bad problems before the first answer
+        numeric("x", x[page], keep_integers=True)
+    keys = jax.random.split(key, x.shape[0])
+
+    def answers() -> Iterator[Solution]:
+        for page in pages:
+            yield solve(model, np.ascontiguousarray(x[page]), key=keys[page], **options)
+
+    return answers()
+
+
+def split_pages(
+    shape: tuple[int, ...], page_size: int | None = None, page_numbers: int = PAGE_NUMBERS
+) -> list[slice]:
+    """Return the pages of an array of problems, all as large as the first but perhaps the last.
+
+    Arguments:
+        shape: Shape of the array.
+        page_size: Most problems of a page; by default as many as have `page_numbers` numbers.
+        page_numbers: Most numbers of a page.
+    """
+    problems = shape[0] if shape else 0
+    if problems == 0:
+        raise InputError(f"`x` has shape {shape}; expected problems along its first axis.")
+    if page_size is None:
+        page_size = max(1, page_numbers // math.prod(shape[1:]))
+    count("page_size", page_size)
+    size = even_size(problems, page_size)
+    return [slice(first, first + size) for first in range(0, problems, size)]
+
+
+def read_answers(energy: Energy, solution: Solution) -> Solution:
+    """Return the answers in place of the points of the landscape."""
+    y, path = jax.vmap(energy.read)(solution.y), solution.trajectory
+    if path is not None:
+        path = Trajectory(jax.vmap(jax.vmap(energy.read))(path.ys), path.energies)
+    return Solution(**{**vars(solution), "y": y, "trajectory": path})
+
+
+def _solve_baseline(
+    model: Energy | Baseline,
+    x: Any,
+    key: PRNGKeyArray | Key[Array, " problems"] | None,
+    num_steps: int | None,
+    options: dict[str, bool],
+    on_batch: Callable[[int], None] | None,
+) -> Solution:
+    baseline = as_baseline(model)
+    refuse_options_of_descents(options)
+    x, alone = baseline.format.as_batch(x)
+    solution = answer_all(baseline, x, key=key, num_steps=num_steps)
+    if on_batch is not None:
+        on_batch(solution.steps.shape[0])
+    return _first(solution) if alone else solution
+
+
+def _first(tree: PyTree) -> PyTree:
+    return jax.tree.map(operator.itemgetter(0), tree)

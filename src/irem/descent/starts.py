@@ -1,0 +1,110 @@
+"""First points of descents, and the best of several descents on one problem."""
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key, PRNGKeyArray, PyTree
+
+from irem.checks import numeric
+from irem.descent.algorithm2 import first_point
+from irem.descent.protocols import Energy
+from irem.descent.solution import Solution
+from irem.errors import InputError
+
+
+def split_key(
+    key: PRNGKeyArray | Key[Array, " problems"], problems: int
+) -> Key[Array, " problems"]:
+    """Return one key for each problem, drawn from `key` unless it is such keys already."""
+    keys = jax.random.split(key, problems) if key.ndim == 0 else key
+    if keys.shape != (problems,):
+        raise InputError(f"`key` has shape {keys.shape}, but there are {problems} problems.")
+    return keys
+
+
+def first_points(
+    energy: Energy,
+    x: PyTree,
+    y0: Any,
+    *,
+    alone: bool,
+    key: PRNGKeyArray | Key[Array, " problems"] | None,
+    starts: int,
+) -> Float[Array, "descents ..."]:
+    """Return where every descent begins; the starts of one problem follow each other.
+
+    Arguments:
+        energy: The energy.
+        x: A batch of problems.
+        y0: First guesses that a user gave, or `None`.
+        alone: Whether the user gave one problem without an axis of problems.
+        key: Where first guesses are drawn from, or one key for each problem.
+        starts: Number of starts of every problem.
+    """
+    size = jax.tree.leaves(x)[0].shape[0]
+    shape = energy.format.answer_shape(jax.tree.map(operator.itemgetter(0), x))
+    keys = None if key is None else split_key(key, size)
+    if keys is not None and starts > 1:
+        keys = jax.vmap(lambda k: jax.random.split(k, starts))(keys).reshape(-1)
+    if y0 is not None:
+        guesses = _given_guesses(y0, alone, size, shape, starts)
+        return jax.vmap(lambda y, k: energy.begin(y, key=k))(guesses, keys)
+    if shape is None:
+        raise InputError(
+            "This energy does not know the shape of its answers: give a first guess `y0`, or build "
+            "it with `from_function(f, answer_shape=...)`."
+        )
+    if keys is None:
+        raise InputError(
+            "`solve` draws its first guesses: pass `key=jax.random.key(seed)` or `y0`."
+        )
+    first = lambda x, key: first_point(energy, x, shape, key=key)  # noqa: E731
+    return jax.vmap(first)(repeat(x, starts), keys)
+
+
+def repeat(x: PyTree, starts: int) -> PyTree:
+    """Return a batch with every problem as often as it has starts."""
+    return x if starts == 1 else jax.tree.map(lambda leaf: jnp.repeat(leaf, starts, axis=0), x)
+
+
+def lowest_of_starts(solution: Solution, starts: int) -> Solution:
+    """Return the start of lowest energy of every problem, and the spread of their answers."""
+    by_problem = jax.tree.map(lambda leaf: leaf.reshape(-1, starts, *leaf.shape[1:]), solution)
+    # An energy that is NaN is not low.
+    energies = jnp.where(jnp.isnan(by_problem.energy), jnp.inf, by_problem.energy)
+    best = jnp.argmin(energies, axis=1)
+    lowest = jax.tree.map(lambda leaf: jax.vmap(operator.getitem)(leaf, best), by_problem)
+    spread = jnp.sqrt(jnp.mean(jnp.var(by_problem.y, axis=1), axis=range(1, solution.y.ndim)))
+    return Solution(**{**vars(lowest), "spread": spread})
+
+
+def count_problems(on_batch: Callable[[int], None] | None, starts: int) -> Callable[[int], None]:
+    """Return a function of numbers of descents that calls `on_batch` with numbers of problems."""
+    descents = 0
+
+    def on_done(done: int) -> None:
+        nonlocal descents
+        before, descents = descents // starts, descents + done
+        if on_batch is not None:
+            on_batch(descents // starts - before)
+
+    return on_done
+
+
+def _given_guesses(
+    y0: Any, alone: bool, size: int, shape: tuple[int, ...] | None, starts: int
+) -> Float[Array, "descents ..."]:
+    """Return the first guesses that a user gave, checked."""
+    several = (starts,) if starts > 1 else ()
+    y0 = numeric("y0", y0)[None] if alone else numeric("y0", y0)
+    answer = y0.shape[1 + len(several) :] if shape is None else shape
+    expected = (size, *several, *answer)
+    if y0.shape != expected:
+        raise InputError(
+            f"`y0` has shape {y0.shape[alone:]}, but the answers have shape {expected[alone:]}"
+            + (f", {starts} starts for each problem." if several else ".")
+        )
+    return y0.reshape(-1, *answer)

@@ -1,0 +1,179 @@
+"""What error to expect of an answer, from how it was found."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from irem.descent import Solution
+from irem.errors import InputError
+from irem.files import write_whole
+from irem.training import Run
+
+CALIBRATION = "calibration.json"
+"""The file of a run folder that holds the calibrations of its models."""
+
+_RIDGE = 1e-4
+_CLIP = 4.0  # statistics beyond so many deviations count as there
+_KNOTS = 64
+# How far a statistic may lie outside the range of the validation problems, as a share of it.
+_MARGIN = 0.5
+_FEWEST = 50
+_TINY = 1e-30
+
+
+@dataclasses.dataclass(frozen=True)
+class Calibration:
+    """A map from the statistics of a descent to the error of its answer, fitted on known answers.
+
+    The logarithm of the error is a quadratic function of the energy of the answer, the height of
+    the descent, the gradient that is left, the steps taken and the size of the answer; a monotone
+    function then takes it to the mean error of validation problems with such a score. Problems
+    whose statistics lie far outside those of the validation problems have no expected error: it is
+    infinite.
+
+    Arguments:
+        centre: Means of the statistics.
+        scale: Their standard deviations.
+        low: Least values that are familiar.
+        high: Largest values that are familiar.
+        weights: Coefficients of the quadratic function.
+        scores: Knots of the monotone function.
+        errors: Its values there.
+    """
+
+    centre: np.ndarray
+    scale: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    weights: np.ndarray
+    scores: np.ndarray
+    errors: np.ndarray
+
+    @staticmethod
+    def fit(solutions: Sequence[Solution], by_shape: Sequence[np.ndarray]) -> Calibration:
+        """Fit to answers of validation problems, of one or more shapes, and their errors."""
+        errors = np.concatenate([np.asarray(e, np.float64) for e in by_shape])
+        statistics = np.concatenate([_statistics(s) for s in solutions])
+        usable = np.isfinite(statistics).all(1) & np.isfinite(errors)
+        if usable.sum() < _FEWEST:
+            raise InputError(
+                f"A calibration needs at least {_FEWEST} validation problems that were answered, "
+                f"got {usable.sum()}."
+            )
+        statistics, errors = statistics[usable], errors[usable]
+        margin = _MARGIN * np.ptp(statistics, axis=0) + 1e-6
+        centre, scale = statistics.mean(0), statistics.std(0) + 1e-9
+        design = _quadratic(statistics, centre, scale)
+        target = np.log(errors + _TINY)
+        # Scores of problems that the weights were not fitted to, so that the errors are honest.
+        scores = np.empty_like(errors)
+        half = np.arange(len(errors)) % 2 == 0
+        for part in (half, ~half):
+            scores[part] = design[part] @ _regress(design[~part], target[~part])
+        from scipy import optimize  # noqa: PLC0415  (half a second that only fitting should cost)
+
+        order = np.argsort(scores)
+        monotone = optimize.isotonic_regression(errors[order]).x
+        knots = np.unique(np.linspace(0, len(order) - 1, _KNOTS).astype(int))
+        return Calibration(
+            centre=centre,
+            scale=scale,
+            low=statistics.min(0) - margin,
+            high=statistics.max(0) + margin,
+            weights=_regress(design, target),
+            scores=scores[order][knots],
+            errors=monotone[knots],
+        )
+
+    def expected_error(self, solution: Solution) -> np.ndarray:
+        """The mean squared error to expect of each answer; infinite where nothing like it is known.
+
+        The result has the shape of `solution.steps`.
+        """
+        statistics = _statistics(solution)
+        finite = np.where(np.isfinite(statistics), statistics, 0)
+        scores = _quadratic(finite, self.centre, self.scale) @ self.weights
+        errors = np.interp(scores, self.scores, self.errors)
+        familiar = ((statistics >= self.low) & (statistics <= self.high)).all(1)
+        return np.where(familiar, errors, np.inf).reshape(np.shape(solution.steps))
+
+    def annotate(self, solution: Solution) -> Solution:
+        """The solution with `expected_error` filled in."""
+        expected = jnp.asarray(self.expected_error(solution))
+        return dataclasses.replace(solution, expected_error=expected)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {f.name: getattr(self, f.name).tolist() for f in dataclasses.fields(self)}
+
+    @staticmethod
+    def from_dict(values: dict[str, Any]) -> Calibration:
+        """What `as_dict` wrote."""
+        names = {f.name for f in dataclasses.fields(Calibration)}
+        if set(values) != names:
+            raise ValueError(f"a calibration has the fields {sorted(names)}")
+        return Calibration(**{name: np.asarray(v, np.float64) for name, v in values.items()})
+
+
+def read_calibrations(run: Run) -> tuple[Calibration, ...] | None:
+    """The calibrations kept in the folder of a run, if they belong to its present state."""
+    if run.path is None or not (file := run.path / CALIBRATION).exists():
+        return None
+    try:
+        kept = json.loads(file.read_text())
+        calibrations = tuple(Calibration.from_dict(c) for c in kept["calibrations"])
+        current = kept["iteration"] == run.iteration and len(calibrations) == len(run.models)
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(
+            f"'{file}' is truncated or damaged ({error}); run `irem calibrate {run.path}` again."
+        ) from error
+    return calibrations if current else None
+
+
+def write_calibrations(run: Run, calibrations: Sequence[Calibration]) -> None:
+    """Keep calibrations in the folder of a run, with the state of training they belong to."""
+    assert run.path is not None
+    kept = {"iteration": run.iteration, "calibrations": [c.as_dict() for c in calibrations]}
+    write_whole(run.path / CALIBRATION, (json.dumps(kept) + "\n").encode())
+
+
+def _regress(design: np.ndarray, target: np.ndarray) -> np.ndarray:
+    square = design.T @ design + _RIDGE * len(design) * np.eye(design.shape[1])
+    return np.linalg.solve(square, design.T @ target)
+
+
+def _quadratic(statistics: np.ndarray, centre: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """One, every statistic, and every product of two of them."""
+    z = np.clip((statistics - centre) / scale, -_CLIP, _CLIP)
+    products = [z[:, [i]] * z[:, i:] for i in range(z.shape[1])]
+    return np.concatenate([np.ones((len(z), 1)), z, *products], axis=1)
+
+
+def _statistics(solution: Solution) -> np.ndarray:
+    """What is known of every descent without its answer: problems x statistics."""
+    energy = np.atleast_1d(np.asarray(solution.energy, np.float64))
+    first = np.atleast_1d(np.asarray(solution.first_energy, np.float64))
+    gradient = np.atleast_1d(np.asarray(solution.gradient_norm, np.float64))
+    steps = np.atleast_1d(np.asarray(solution.steps, np.float64))
+    y = np.asarray(solution.y, np.float64).reshape(len(energy), -1)
+    entries = y.shape[1]
+    with np.errstate(invalid="ignore", over="ignore"):
+        columns = [
+            energy,
+            np.log(np.abs(first - energy) + 1e-9),
+            np.log(gradient / np.sqrt(entries) + 1e-12),
+            np.log1p(steps),
+            y.mean(1),
+            np.log(np.square(y).mean(1) + 1e-12),
+            np.log(y.std(1) + 1e-9),
+            np.log(np.abs(y).max(1) + 1e-9),
+            np.log((y**4).mean(1) + 1e-12),
+            np.full(len(energy), np.log(entries)),
+        ]
+    return np.stack(columns, axis=1)

@@ -1,0 +1,269 @@
+"""The demonstration: learn to invert matrices in a minute or two on two cores, and show it."""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+from jaxtyping import PRNGKeyArray
+
+from irem.descent import Solution, solve
+from irem.evaluation import page as html
+from irem.evaluation.landscapes import Descents, Plane, perturbed, plane_of, recorded
+from irem.evaluation.scores import Evaluation, TestSet, draw, evaluate, floors, summarise
+from irem.keys import fresh_key, training_keys
+from irem.methods import IREM
+from irem.paper.cells import DIFFICULTIES
+from irem.paper.table1 import printed_mse
+from irem.tasks import MatrixInverse
+from irem.training import Checkpoints, Recipe, Run
+from irem.version import __version__
+
+if TYPE_CHECKING:
+    import matplotlib.figure
+
+
+@dataclasses.dataclass(frozen=True)
+class DemoSettings:
+    """What the demonstration trains and measures.
+
+    Arguments:
+        problems: Fresh problems of every size and difficulty; the last two show a landscape.
+        larger: Matrices of so many times the rows of training are inverted as well.
+        max_steps: Step budget of every descent.
+        changes: What differs from the recipe `best`, as `Recipe.override` takes it.
+    """
+
+    problems: int = 50
+    larger: int = 2
+    max_steps: int = 100
+    changes: Mapping[str, Any] = dataclasses.field(
+        default_factory=lambda: {"batch_size": 16, "optimiser.learning_rate": 2e-3}
+    )
+
+
+DEMO_SETTINGS = DemoSettings()
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """Errors on one kind of matrices, beside the paper's error if it prints one for them."""
+
+    size: int
+    difficulty: str
+    found: Evaluation
+    paper: float | None
+
+    @property
+    def label(self) -> str:
+        """Size and difficulty, in words."""
+        return f"{self.size} x {self.size}, {self.difficulty}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Demo:
+    """What the page of the demonstration shows.
+
+    Arguments:
+        run: The trained model.
+        rows: Errors on matrices of the size of training, and on larger ones.
+        recorded: Error and energy after every step on the larger ones, by difficulty.
+        scatter: Distances of perturbed answers and their energies, by difficulty.
+        plane: A slice of the landscape of one harder problem.
+    """
+
+    run: Run
+    rows: tuple[Row, ...]
+    recorded: dict[str, Descents]
+    scatter: dict[str, tuple[np.ndarray, np.ndarray]]
+    plane: Plane
+
+    def larger(self, difficulty: str) -> Row:
+        """Return the errors on the larger matrices of a difficulty."""
+        return next(row for row in self.rows[1:] if row.difficulty == difficulty)
+
+
+def demo(
+    out: Path,
+    *,
+    iterations: int = 500,
+    size: int = 10,
+    seed: int = 0,
+    settings: DemoSettings = DEMO_SETTINGS,
+    progress: bool | str = True,
+    say: Callable[[str], None] = lambda _: None,
+) -> Demo:
+    """Train an energy to invert matrices, evaluate it, and measure its landscape.
+
+    Arguments:
+        out: Folder of the run; one that was begun goes on.
+        iterations: Number of updates.
+        size: Rows of a matrix in training.
+        seed: Seed of everything.
+        settings: What is trained and measured.
+        progress: As in `irem.train`.
+        say: Called with one line when a stage begins.
+    """
+    recipe = Recipe.named("matrix-inverse").override(
+        {**settings.changes, "iterations": iterations, "task.size": size}
+    )
+    say(f"training on matrices of {size} x {size}")
+    checkpoints = Checkpoints(out, resume=True)
+    run = recipe.train(keys=training_keys(seed, 1), out=checkpoints, progress=progress)
+    assert isinstance(run.model, IREM)
+    small = MatrixInverse(size=size)
+    large = MatrixInverse(size=settings.larger * size)
+    say(f"inverting matrices of {size} x {size}")
+    found = evaluate(run, small, "same", problems=settings.problems, key=fresh_key(seed, "demo"))
+    rows, recordings, scatter, slice_ = [Row(size, "same", found, None)], {}, {}, None
+    for d in DIFFICULTIES:
+        say(f"inverting matrices of {large.size} x {large.size}, {d}")
+        test_set, solution = _answered(run.model, large, d, settings, fresh_key(seed, d))
+        found = summarise(test_set, [solution], settings.max_steps)
+        rows.append(Row(large.size, d, found, printed_mse("irem", large, d)))
+        recordings[d] = recorded(solution, test_set.batch)
+        say(f"measuring energies around inverses, {d}")
+        scatter[d] = perturbed(run.model, test_set.batch, solution, key=fresh_key(seed, "noise"))
+        assert solution.trajectory is not None
+        slice_ = plane_of(run.model, test_set.batch.x[-1], solution.trajectory.ys[-2:])
+    assert slice_ is not None
+    return Demo(run, tuple(rows), recordings, scatter, slice_)
+
+
+def _answered(
+    model: IREM, task: MatrixInverse, difficulty: str, settings: DemoSettings, key: PRNGKeyArray
+) -> tuple[TestSet, Solution]:
+    """Fresh problems, the last of them twice, and their descents step by step."""
+    test_set, key_guesses = draw(task, difficulty, settings.problems, key)
+    # One problem from two first guesses spans the plane of the landscape; one program serves all.
+    twice = jax.tree.map(lambda leaf: leaf.at[-2].set(leaf[-1]), test_set.batch)
+    test_set = dataclasses.replace(test_set, batch=twice, floors=floors(task, twice))
+    options = {"max_steps": settings.max_steps, "trajectory": True, "key": key_guesses}
+    return test_set, solve(model, twice.x, **options)
+
+
+def demo_figures(
+    demo: Demo, say: Callable[[str], None] = lambda _: None
+) -> "dict[str, matplotlib.figure.Figure]":
+    """Return the four figures of the page, by file name.
+
+    Arguments:
+        demo: What was measured.
+        say: Called with one line when drawing begins.
+    """
+    from irem.evaluation import drawing  # noqa: PLC0415  (loads matplotlib)
+
+    say("drawing")
+    history, shown = demo.run.history, demo.plane
+    return {
+        "loss": drawing.loss_curve(history.iteration, history.loss),
+        "error-by-step": drawing.error_by_step(
+            {d: found.errors for d, found in demo.recorded.items()},
+            {d: demo.larger(d).paper for d in demo.recorded},
+            {d: demo.larger(d).found.trivial_mse for d in demo.recorded},
+        ),
+        "energy-by-error": drawing.energy_by_error(demo.scatter),
+        "landscape": drawing.landscape(shown.first, shown.second, shown.energies, shown.paths),
+    }
+
+
+def demo_page(demo: Demo, drawn: "dict[str, matplotlib.figure.Figure]") -> str:
+    """Return the page: numbers beside the paper's, the four figures, and what to try next.
+
+    Arguments:
+        demo: What was measured.
+        drawn: What `demo_figures` returned.
+    """
+    small, large = demo.rows[0].size, demo.rows[-1].size
+    problems = demo.rows[0].found.problems
+    figures = {"landscape": _LANDSCAPE, "error-by-step": _ERROR}
+    figures |= {"energy-by-error": _ENERGY, "loss": _LOSS}
+    return html.page(
+        "A network that inverts matrices by descending an energy",
+        [
+            html.paragraph(
+                "A small network has learned an energy E(x, y) for matrices x of "
+                f"{small} x {small} and candidates y for their inverse. It is never told how to "
+                "invert a matrix: an answer is found by starting anywhere and following the energy "
+                "downhill until it stops changing."
+            ),
+            html.heading("How well it inverts"),
+            html.paragraph(
+                f"Elementwise mean squared error on {problems} fresh symmetric matrices. Training "
+                f"has matrices of {small} x {small} alone; the energy is the same for every pair "
+                f"of a row and a column, so it takes those of {large} x {large} as well. Harder "
+                "ones have eigenvalues down to 0.1, those of training are 0.5 or more; they take "
+                "more steps. The trivial answer is the mean inverse of many matrices of 20 x 20."
+            ),
+            _score_table(demo),
+            html.heading("What happens"),
+            html.grid([html.figure(drawn[name], caption) for name, caption in figures.items()]),
+            html.heading("What differs from the paper's settings"),
+            html.bullets(_deviations(demo)),
+            html.heading("Next"),
+            html.commands(
+                [
+                    f"irem evaluate {demo.run.path} --difficulty harder",
+                    f"irem solve {demo.run.path} matrices.npy --out inverses.npy",
+                    "irem zoo",
+                    "irem evaluate zoo:connected-components --difficulty 30",
+                ]
+            ),
+        ],
+        f"irem {__version__}, JAX {jax.__version__}, {jax.devices()[0].device_kind}; all settings "
+        "are in run.json beside this page.",
+    )
+
+
+def _deviations(demo: Demo) -> list[str]:
+    """Where the run departs from the paper's settings."""
+    settings = demo.run.settings
+    batch, optimiser = settings["batch_size"], settings["optimiser"]
+    return [
+        "An energy on pairs of a row and a column; the paper's is a fully connected network.",
+        "Steps of size 1 in training; the paper has 100.",
+        f"{settings['iterations']:,} iterations of {batch} fresh and {batch} replayed problems; "
+        "the paper has 10,000 of 128 and 128.",
+        f"A learning rate that starts at {optimiser['learning_rate']} and falls to 0 along a "
+        f"cosine, gradients clipped at {optimiser['clip_norm']}, replayed entries at "
+        f"{settings['replay']['clip']:g}; the paper has 0.0001 throughout and clips nothing.",
+    ]
+
+
+def _decimal(value: float) -> str:
+    """Two significant digits, without an exponent."""
+    return np.format_float_positional(value, precision=2, fractional=False, trim="-")
+
+
+def _score_table(demo: Demo) -> str:
+    rows = [
+        [
+            row.label,
+            _decimal(row.found.mse),
+            "" if row.paper is None else f"{row.paper:.4f}",
+            f"{row.found.trivial_mse:.3g}",
+            f"{row.found.oracle_mse:.3g}",
+            f"{row.found.steps_mean:.1f}",
+        ]
+        for row in demo.rows
+    ]
+    header = ["matrices", "this run", "IREM in the paper", "trivial", "best possible", "steps"]
+    return html.table(header, rows, best=1)
+
+
+_LANDSCAPE = (
+    "A slice of the learned landscape of one larger and harder problem: the plane through two "
+    "first guesses and the answer of the first. Each star is one step."
+)
+_ERROR = (
+    "Error against steps on the larger matrices, mean and 5 to 95 %; training has 5 steps. Dashed: "
+    "IREM in the paper. Dotted: the trivial answer."
+)
+_ENERGY = (
+    "Energy of perturbed answers against their distance from the truth. The lower the energy, the "
+    "closer the answer: the landscape itself says how good an answer is, on harder problems down "
+    "to the error that is left."
+)
+_LOSS = "Training loss, the mean over every 100 iterations."

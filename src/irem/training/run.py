@@ -1,0 +1,240 @@
+"""A training run: in memory, and as a folder."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import operator
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import equinox as eqx
+import jax
+import numpy as np
+from jaxtyping import PRNGKeyArray
+
+from irem import tasks
+from irem.checks import known
+from irem.errors import InputError
+from irem.files import write_whole
+from irem.methods import METHODS, AbstractMethod, build_method
+from irem.tasks import AbstractTask
+from irem.training.checkpoint import load_arrays
+from irem.trees import map_arrays
+from irem.version import __version__
+
+Model = TypeVar("Model")
+
+FORMAT = 2
+"""Version of the layout of a run folder; folders of other versions are refused."""
+
+SETTINGS, CHECKPOINT = "run.json", "checkpoint.safetensors"
+
+
+@dataclasses.dataclass(frozen=True)
+class History:
+    """What was measured in training, one entry for every chunk of iterations and seed.
+
+    Arguments:
+        iteration: The iteration at which a chunk ended.
+        loss: Mean loss over the chunk, by chunk and seed.
+        gradient_norm: Mean norm of the gradient over the chunk, by chunk and seed.
+        skipped: Updates of the chunk that were skipped because they were not finite.
+    """
+
+    iteration: np.ndarray
+    loss: np.ndarray
+    gradient_norm: np.ndarray
+    skipped: np.ndarray
+
+    @staticmethod
+    def empty(seeds: int) -> History:
+        """Return the history before the first chunk."""
+        none = np.zeros((0, seeds), np.float32)
+        return History(np.zeros(0, np.int32), none, none, none.astype(np.int32))
+
+    def append(self, iteration: int, loss: Any, norm: Any, skipped: Any) -> History:
+        """Return this history with one more chunk."""
+        new = (iteration, loss, norm, skipped)
+        old = (self.iteration, self.loss, self.gradient_norm, self.skipped)
+        return History(
+            *(np.concatenate([o, np.asarray([n], o.dtype)]) for o, n in zip(old, new, strict=True))
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class Run(Generic[Model]):
+    """What training returns and `load` reads.
+
+    Arguments:
+        task: The task trained on.
+        models: The trained methods, one for each seed.
+        iteration: Iterations done.
+        history: What was measured on the way.
+        settings: Everything the run was made with.
+        path: The folder it is kept in, if any.
+    """
+
+    task: AbstractTask
+    models: tuple[Model, ...]
+    iteration: int
+    history: History
+    settings: dict[str, Any]
+    path: Path | None = None
+
+    @property
+    def model(self) -> Model:
+        """The trained method of a run with one seed."""
+        if len(self.models) != 1:
+            raise InputError(
+                f"This run holds {len(self.models)} models, one for each seed; choose one with "
+                "`run.models[i]`."
+            )
+        return self.models[0]
+
+
+def load(
+    path: str | Path, *, task: AbstractTask | None = None, like: AbstractMethod | None = None
+) -> Run[Any]:
+    """Read the run in the folder `path`.
+
+    Arguments:
+        path: A folder that `irem.train(..., out=path)` or `irem train --out` made, or the name of a
+            model that comes with irem, such as `zoo:denoise`.
+        task: For runs on a task of one's own: that task.
+        like: For runs with an energy of one's own: one method of the same form.
+    """
+    path = find_run(path)
+    settings = read_settings(path)
+    if not (path / CHECKPOINT).exists():
+        raise InputError(
+            f"The run in '{path}' was stopped before its first checkpoint; start it again with "
+            "--resume."
+        )
+    try:
+        if task is None:
+            task = tasks.get(**settings["task"])
+        seeds = len(settings["keys"])
+        methods = _skeleton(task, method_settings(settings), seeds, like)
+        prefix = models_prefix(settings)
+    except InputError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(f"'{path / SETTINGS}' is damaged: it lacks or spoils {error}.") from error
+    stacked = load_arrays(path / CHECKPOINT, methods, prefix=prefix)
+    models, history = unstack(stacked, seeds), load_history(path, seeds)
+    done = iterations_done(path)
+    return Run(task, models, done, history, settings, path)
+
+
+def method_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return of the settings of a run those from which its method is built."""
+    name = settings["method"]["name"]
+    parts = METHODS[name].parts if name in METHODS else ()
+    return {section: settings[section] for section in ("method", *parts)}
+
+
+def models_prefix(settings: Mapping[str, Any]) -> str:
+    """Return where in a checkpoint the weights of the trained models stand."""
+    averaged = settings["average"]["name"] != "none"
+    return "['state'].average" if averaged else "['state'].method"
+
+
+ZOO = "zoo:"
+"""What the name of a model that comes with irem begins with."""
+
+ZOO_FOLDER = Path(__file__).parents[1] / "zoo"
+"""The folder of the models that come with irem."""
+
+
+def find_run(path: str | Path) -> Path:
+    """Return the folder of a run, which may be given as the name of a model of the zoo."""
+    if not str(path).startswith(ZOO):
+        return Path(path)
+    name = str(path).removeprefix(ZOO)
+    known("model", name, zoo_names())
+    return ZOO_FOLDER / name
+
+
+def zoo_names() -> list[str]:
+    """Return the names of the models that come with irem, without `zoo:` before them."""
+    return sorted(p.name for p in ZOO_FOLDER.iterdir() if (p / SETTINGS).is_file())
+
+
+def is_in_zoo(path: Path) -> bool:
+    """Return whether a folder belongs to the zoo, to which nothing is written."""
+    return path.parent == ZOO_FOLDER
+
+
+def iterations_done(path: Path) -> int:
+    """Return the iteration of the last checkpoint in `path`; 0 where there is none."""
+    if not (path / CHECKPOINT).exists():
+        return 0
+    seeds = len(read_settings(path)["keys"])
+    like = np.zeros(seeds, np.int32)
+    return int(load_arrays(path / CHECKPOINT, like, "['state'].iteration")[0])
+
+
+def load_history(path: Path, seeds: int) -> History:
+    """Return the history kept beside the state in a run folder."""
+    with_length = load_arrays(path / CHECKPOINT, {"chunks": np.zeros((), np.int32)})
+    chunks = int(with_length["chunks"])
+    per_seed = np.zeros((chunks, seeds), np.float32)
+    like = History(np.zeros(chunks, np.int32), per_seed, per_seed, per_seed.astype(np.int32))
+    arrays = load_arrays(path / CHECKPOINT, {"history": dataclasses.asdict(like)})["history"]
+    return History(**{name: np.asarray(array) for name, array in arrays.items()})
+
+
+def read_settings(path: Path) -> dict[str, Any]:
+    """Return the settings of the run in `path`, or refuse the folder with the reason."""
+    if not path.exists():
+        raise InputError(
+            f"There is no run at '{path}'; make one with `irem train TASK --out {path}`."
+        )
+    if not (path / SETTINGS).is_file():
+        raise InputError(
+            f"'{path}' is not a run (it has no {SETTINGS}); give the folder that "
+            "`irem train --out` made."
+        )
+    try:
+        settings = json.loads((path / SETTINGS).read_text())
+        written, version = int(settings["format"]), settings["version"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"'{path / SETTINGS}' is truncated or damaged ({error}).") from error
+    if written > FORMAT:
+        raise InputError(
+            f"The run in '{path}' was written by irem {version} in format {written}; this is "
+            f"irem {__version__}, which reads format {FORMAT}: install a newer irem."
+        )
+    if written < FORMAT:
+        raise InputError(
+            f"The run in '{path}' was written by irem {version} in format {written}; this is "
+            f"irem {__version__}, which reads format {FORMAT}: convert it with "
+            f"`python tools/upgrade_run.py {path}` from the source of irem."
+        )
+    return settings
+
+
+def write_settings(path: Path, settings: dict[str, Any]) -> None:
+    """Keep the settings of a run in its folder."""
+    write_whole(path / SETTINGS, (json.dumps(settings, indent=2) + "\n").encode())
+
+
+def unstack(methods: AbstractMethod, seeds: int) -> tuple[AbstractMethod, ...]:
+    """Return one method for each entry of the leading seed axis."""
+    return tuple(map_arrays(operator.itemgetter(i), methods) for i in range(seeds))
+
+
+def _skeleton(
+    task: AbstractTask, settings: dict[str, Any], seeds: int, like: AbstractMethod | None
+) -> AbstractMethod:
+    """A stack of methods whose arrays are mere shapes."""
+
+    def build(key: PRNGKeyArray) -> AbstractMethod:
+        return build_method(task, settings, key=key) if like is None else like
+
+    keys = jax.random.split(jax.random.key(0), seeds)
+    # Every output gets the seed axis, also one that does not depend on the key.
+    stacked = eqx.filter_vmap(build, out_axes=eqx.if_array(0))
+    return eqx.filter_eval_shape(stacked, keys)

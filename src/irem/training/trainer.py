@@ -1,0 +1,234 @@
+"""Training, from first iteration to last, with everything that can happen in between."""
+
+import contextlib
+import json
+import time
+from pathlib import Path
+from typing import Any, TypeVar
+
+import equinox as eqx
+import jax
+import numpy as np
+import optax
+from jaxtyping import Array, Key
+
+from irem.checks import count
+from irem.errors import DivergenceError, InputError
+from irem.interrupt import Interrupt
+from irem.methods import AbstractMethod, describe_method
+from irem.tasks import AbstractTask
+from irem.training.algorithm1 import (
+    StepInfo,
+    Training,
+    TrainState,
+    healthy,
+    init,
+    iterate,
+    run_chunk,
+)
+from irem.training.averages import AVERAGES, AbstractAverage, NoAverage
+from irem.training.folder import Checkpoints, RunFolder
+from irem.training.optimisers import OPTIMISERS, AbstractOptimiser, Adam
+from irem.training.progress import Progress
+from irem.training.replay import REPLAYS, AbstractReplay, NoReplay, Replay
+from irem.training.run import FORMAT, History, Run, iterations_done, unstack
+from irem.trees import is_key, map_arrays
+from irem.version import __version__
+
+Method = TypeVar("Method", bound=AbstractMethod)
+
+_STOPPING = "Stopping at the end of this chunk of iterations; Ctrl-C again drops the chunk."
+
+# Iterations in one compiled call. Chunks end at multiples of it, also after a resume, so that an
+# interrupted run goes through the very same calls as one that was not.
+_CHUNK = 100
+
+
+def train(
+    task: AbstractTask,
+    method: Method,
+    *,
+    iterations: int = 10_000,
+    batch_size: int = 128,
+    optimiser: AbstractOptimiser | optax.GradientTransformation | None = None,
+    replay: AbstractReplay | None = None,
+    average: AbstractAverage | None = None,
+    key: Array,
+    out: str | Path | Checkpoints | None = None,
+    progress: bool | str = False,
+) -> Run[Method]:
+    """Train `method` on `task` (Algorithm 1).
+
+    The defaults are the paper's. Several models train at once if `key` is an array of keys and
+    `method` a stack of methods, as `eqx.filter_vmap` over keys makes it. Products are in JAX's
+    default precision, the fastest of the device; `with jax.default_matmul_precision("float32"):`
+    around the call asks for full ones, and is kept with the run.
+
+    Arguments:
+        task: The source of problems.
+        method: What is trained.
+        iterations: Number of updates.
+        batch_size: Fresh problems in an iteration; a replay puts as many beside them.
+        optimiser: `Adam(...)`, or any Optax transformation; by default `Adam()`.
+        replay: The source of the other half of the starting candidates; by default `Replay()`
+            for methods that start from candidates, `NoReplay()` for the baselines.
+        average: Which weights the trained model has; by default `NoAverage()`, the last ones.
+        key: Source of all randomness in training.
+        out: Folder to keep the run in, or `Checkpoints(folder, resume=True)` to go on with it.
+        progress: Whether to draw a progress bar on standard error; `"lines"` for lines instead.
+
+    Returns:
+        The trained models with their history.
+
+    Raises:
+        DivergenceError: Most updates of a chunk were not finite, in every model. The last good
+            state is kept in `out`.
+    """
+    count("iterations", iterations)
+    count("batch_size", batch_size)
+    optimiser = Adam() if optimiser is None else optimiser
+    if replay is None:
+        replay = Replay() if method.replays else NoReplay()
+    average = NoAverage() if average is None else average
+    rule = optimiser
+    if isinstance(rule, AbstractOptimiser):
+        rule = rule.transformation(int(iterations))
+    keys, methods = _stack(key, method)
+    training = Training(task, rule, replay, average, int(batch_size))
+    settings = _describe(training, method, optimiser, int(iterations), keys)
+    one = method if key.ndim == 0 else map_arrays(lambda a: a[0], method)
+    _check_fit(training, one, keys[0])
+    states = eqx.filter_vmap(lambda m, k: init(training, m, k))(methods, keys)
+    checkpoints = Checkpoints(out) if isinstance(out, str | Path) else out
+    states, history = _run(training, states, settings, checkpoints, progress)
+    trained = unstack(average.read(states.average, states.method), keys.shape[0])
+    path = None if checkpoints is None else checkpoints.path
+    return Run(task, trained, int(iterations), history, settings, path)  # pyright: ignore[reportReturnType]
+
+
+def _describe(
+    training: Training,
+    method: AbstractMethod,
+    optimiser: AbstractOptimiser | optax.GradientTransformation,
+    iterations: int,
+    keys: Key[Array, " seeds"],
+) -> dict[str, Any]:
+    """Everything a run is made with, as its folder keeps it."""
+    named = isinstance(optimiser, AbstractOptimiser)
+    precision = jax.config.jax_default_matmul_precision  # pyright: ignore[reportAttributeAccessIssue]
+    settings = {
+        "format": FORMAT,
+        "version": __version__,
+        "task": {"name": training.task.name, **training.task.settings()},
+        **describe_method(method),
+        "iterations": iterations,
+        "batch_size": training.batch_size,
+        "precision": precision or "default",
+        "optimiser": OPTIMISERS.describe(optimiser) if named else {"name": "optax"},
+        "replay": REPLAYS.describe(training.replay),
+        "average": AVERAGES.describe(training.average),
+        "keys": np.asarray(jax.random.key_data(keys)).tolist(),
+    }
+    # As a file has them: lists for tuples, and what JSON cannot hold in words.
+    return json.loads(json.dumps(settings, default=repr))
+
+
+def _run(
+    training: Training,
+    states: TrainState,
+    settings: dict[str, Any],
+    checkpoints: Checkpoints | None,
+    progress: bool | str,
+) -> tuple[TrainState, History]:
+    """Train from the given states, or from those of the folder, to the end."""
+    seeds, iterations = states.iteration.shape[0], settings["iterations"]
+    history = History.empty(seeds)
+    with contextlib.ExitStack() as stack:
+        folder, seconds = None, 0.0
+        if checkpoints is not None:
+            path, seconds = checkpoints.path, checkpoints.seconds
+            held = RunFolder.hold(path, settings, resume=checkpoints.resume)
+            folder = stack.enter_context(held)
+            states, history = folder.start(settings, states, history)
+        path = None if folder is None else folder.path
+        done = int(states.iteration[0])
+        shown = stack.enter_context(Progress(path, iterations, seeds, progress, done))
+        return _loop(training, states, history, iterations, folder, seconds, shown)
+
+
+def _loop(
+    training: Training,
+    states: TrainState,
+    history: History,
+    iterations: int,
+    folder: RunFolder | None,
+    checkpoint_seconds: float,
+    shown: Progress,
+) -> tuple[TrainState, History]:
+    done = int(states.iteration[0])
+    saved_at = time.monotonic()
+    with Interrupt(_STOPPING) as interrupt:
+        while done < iterations:
+            end = min(iterations, (done // _CHUNK + 1) * _CHUNK)
+            states, infos = run_chunk(training, states, end - done)
+            sound = np.asarray(healthy(states))
+            diverging = (np.asarray(infos.applied).mean(1) < 0.5) | ~sound
+            history = _record(history, end, infos)
+            shown.show(history)
+            hopeless = diverging.all() and (end - done == _CHUNK or end == iterations)
+            done = end
+            due = time.monotonic() - saved_at >= checkpoint_seconds
+            if folder is not None and (due or done == iterations or interrupt.asked or hopeless):
+                folder.save(states, history, good=not diverging.all(), sound=bool(sound.all()))
+                saved_at = time.monotonic()
+            if hopeless:
+                raise DivergenceError(_diverged(done, history, folder))
+            if interrupt.asked:
+                raise KeyboardInterrupt
+    return states, history
+
+
+def _stack(key: Array, method: AbstractMethod) -> tuple[Key[Array, " seeds"], AbstractMethod]:
+    """Keys and methods with a leading seed axis."""
+    if not (eqx.is_array(key) and is_key(key)):
+        raise InputError("`key` must be a key of `jax.random.key(seed)`, or an array of such keys.")
+    if key.ndim == 0:
+        return key[None], map_arrays(lambda leaf: leaf[None], method)
+    arrays = jax.tree.leaves(eqx.filter(method, eqx.is_array))
+    if key.ndim > 1 or key.size == 0 or any(a.shape[:1] != key.shape for a in arrays):
+        raise InputError(
+            f"`key` of shape {key.shape} asks for {key.size} models, so every array of `method` "
+            "needs that leading axis; make the stack with `eqx.filter_vmap` over the keys."
+        )
+    return key, method
+
+
+def _check_fit(training: Training, method: AbstractMethod, key: Key[Array, ""]) -> None:
+    """Refuse a method that cannot answer the problems of the task, before anything is written."""
+    try:
+        state = eqx.filter_eval_shape(init, training, method, key)
+        eqx.filter_eval_shape(iterate, training, state)
+    except TypeError as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(
+            f"The method does not fit the problems of '{training.task.name}': {reason}"
+        ) from error
+
+
+def _record(history: History, done: int, infos: StepInfo) -> History:
+    loss, norm, applied = (np.asarray(a) for a in (infos.loss, infos.gradient_norm, infos.applied))
+    # Means over what was applied; NaN where nothing was.
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = lambda a: np.where(applied, a, 0).sum(1) / applied.sum(1)  # noqa: E731
+        return history.append(done, mean(loss), mean(norm), (~applied).sum(1))
+
+
+def _diverged(done: int, history: History, folder: RunFolder | None) -> str:
+    since = int(history.iteration[-2]) if len(history.iteration) > 1 else 0
+    kept = ""
+    if folder is not None and (reached := iterations_done(folder.path)):
+        kept = f" The last good state, of iteration {reached}, is kept in '{folder.path}'."
+    return (
+        f"Training diverged: most updates between iterations {since} and {done} were not "
+        f"finite.{kept} Try a smaller learning rate, a smaller step size, or clipped gradients."
+    )

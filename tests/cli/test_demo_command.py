@@ -1,0 +1,25 @@
+"""`irem demo` at a size that takes seconds."""
+
+import json
+
+import irem
+
+
+def test_the_demo_trains_measures_and_writes_its_page(irem_cli, tmp_path):
+    arguments = ("demo", "--out", tmp_path / "run", "--iterations", 2, "--size", 2)
+    result = irem_cli(*arguments, "--json")
+    assert result.code == 0
+    rows = json.loads(result.out)["evaluations"]
+    assert [(row["size"], row["difficulty"]) for row in rows] == [
+        (2, "same"),
+        (4, "same"),
+        (4, "harder"),
+    ]
+    assert "training on matrices of 2 x 2" in result.err
+    assert irem.load(tmp_path / "run").iteration == 2
+    page = (tmp_path / "run" / "index.html").read_text()
+    assert page.count("data:image/png;base64") == 4
+    assert (tmp_path / "run" / "landscape.png").read_bytes().startswith(b"\x89PNG")
+    lines = irem_cli(*arguments).out.splitlines()
+    assert lines[0].split() == ["matrices", "mse", "paper", "trivial", "steps"]
+    assert lines[-1] == f"Open {tmp_path / 'run' / 'index.html'} in a browser."

@@ -1,0 +1,135 @@
+"""Expected errors: learned from answers whose errors are known."""
+
+import json
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+
+import irem
+from irem import Calibration, Solution
+from irem.evaluation import read_calibrations, write_calibrations
+from irem.training import History, Run
+
+
+def solutions(count, seed, scale=1.0):
+    """Made-up descents whose error is a known function of their energy, up to chance."""
+    rng = np.random.default_rng(seed)
+    energy = rng.uniform(0, 3, count) * scale
+    errors = np.exp(energy - 4) * rng.gamma(20, 1 / 20, count)
+    fields = {
+        "y": rng.normal(size=(count, 6)),
+        "energy": energy,
+        "steps": rng.integers(5, 50, count),
+        "converged": np.ones(count, bool),
+        "reason": np.zeros(count, np.int32),
+        "first_energy": energy + rng.uniform(5, 6, count),
+        "gradient_norm": rng.uniform(1e-4, 1e-3, count),
+    }
+    return Solution(**{name: jnp.asarray(value) for name, value in fields.items()}), errors
+
+
+@pytest.fixture(scope="module")
+def calibration():
+    solution, errors = solutions(2000, seed=0)
+    return Calibration.fit([solution], [errors])
+
+
+def test_expected_errors_rank_answers_like_their_errors(calibration):
+    solution, errors = solutions(2000, seed=1)
+    expected = calibration.expected_error(solution)
+    # Chance alone puts a bound: the best ranking is that by energy.
+    best = stats.spearmanr(solution.energy, errors)[0]
+    assert stats.spearmanr(expected, errors)[0] > best - 0.01
+
+
+def test_expected_errors_are_right_on_average_high_and_low(calibration):
+    solution, errors = solutions(4000, seed=2)
+    expected = calibration.expected_error(solution)
+    for part in np.array_split(np.argsort(expected), 4):
+        # Five standard errors, and as much again for a fit to 2,000 problems.
+        slack = 10 * errors[part].std() / len(part) ** 0.5
+        assert expected[part].mean() == pytest.approx(errors[part].mean(), abs=slack)
+
+
+def test_what_is_unlike_the_validation_problems_has_no_expected_error(calibration):
+    known, _ = solutions(100, seed=3)
+    strange, _ = solutions(100, seed=3, scale=100.0)
+    assert np.isfinite(calibration.expected_error(known)).all()
+    far = np.asarray(strange.energy) > 10
+    assert np.isinf(calibration.expected_error(strange)[far]).all()
+
+
+def test_an_answer_that_is_not_finite_has_no_expected_error(calibration):
+    solution, _ = solutions(3, seed=4)
+    broken = Solution(**{**vars(solution), "energy": jnp.array([jnp.nan, 1.0, jnp.inf])})
+    np.testing.assert_array_equal(np.isinf(calibration.expected_error(broken)), [True, False, True])
+
+
+def test_one_answer_alone_is_judged_like_one_of_many(calibration):
+    solution, _ = solutions(5, seed=5)
+    fields = {k: v for k, v in vars(solution).items() if v is not None}
+    alone = Solution(**{name: value[2] for name, value in fields.items()})
+    expected = calibration.expected_error(alone)
+    assert expected.shape == ()
+    assert expected == pytest.approx(calibration.expected_error(solution)[2], rel=1e-12)
+
+
+def test_a_calibration_survives_a_file(calibration):
+    solution, _ = solutions(50, seed=6)
+    kept = Calibration.from_dict(json.loads(json.dumps(calibration.as_dict())))
+    np.testing.assert_array_equal(
+        kept.expected_error(solution), calibration.expected_error(solution)
+    )
+
+
+def test_too_few_problems_are_refused():
+    solution, errors = solutions(20, seed=7)
+    with pytest.raises(ValueError, match=r"at least 50 validation problems .* got 20"):
+        Calibration.fit([solution], [errors])
+
+
+def test_other_values_are_no_calibration():
+    with pytest.raises(ValueError, match=r"a calibration has the fields"):
+        Calibration.from_dict({"weights": [1.0]})
+
+
+def a_run(path, iteration=10, models=2):
+    task = irem.tasks.get("addition", size=4)
+    return Run(task, (None,) * models, iteration, History.empty(models), {}, path)
+
+
+def test_calibrations_are_kept_with_the_state_of_a_run_that_they_belong_to(calibration, tmp_path):
+    assert read_calibrations(a_run(None)) is None
+    assert read_calibrations(a_run(tmp_path)) is None
+    write_calibrations(a_run(tmp_path), [calibration, calibration])
+    kept = read_calibrations(a_run(tmp_path))
+    solution, _ = solutions(50, seed=8)
+    for one in kept:
+        np.testing.assert_array_equal(
+            one.expected_error(solution), calibration.expected_error(solution)
+        )
+    assert len(kept) == 2
+    # A run that was trained further, or has other models, has none.
+    assert read_calibrations(a_run(tmp_path, iteration=20)) is None
+    assert read_calibrations(a_run(tmp_path, models=1)) is None
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"iteration": 10, "calibrations": [{}]}'])
+def test_calibrations_that_are_damaged_are_refused_in_one_sentence(text, tmp_path):
+    (tmp_path / "calibration.json").write_text(text)
+    with pytest.raises(irem.InputError, match=r"is truncated or damaged .* run `irem calibrate"):
+        read_calibrations(a_run(tmp_path))
+
+
+def test_a_solution_is_annotated_and_otherwise_unchanged(calibration):
+    solution, _ = solutions(5, seed=9)
+    annotated = calibration.annotate(solution)
+    assert solution.expected_error is None
+    np.testing.assert_allclose(
+        annotated.expected_error, calibration.expected_error(solution), rtol=1e-6
+    )
+    for name, value in vars(solution).items():
+        if name != "expected_error":
+            assert getattr(annotated, name) is value

@@ -1,0 +1,129 @@
+import dataclasses
+import html
+import json
+import re
+
+import pytest
+from table1_cells import cell
+
+import irem
+from irem.evaluation.page import png
+from irem.paper import (
+    EXPERIMENTS,
+    FULL,
+    PAPER_METHODS,
+    QUICK,
+    Result,
+    as_json,
+    as_text,
+    committed_results,
+    read_results,
+    reproduction_figures,
+    reproduction_markdown,
+    reproduction_page,
+)
+
+CELLS = tuple(
+    cell(method=method, difficulty=difficulty, seeds_at=[k + 0.5, k + 1.5])
+    for k, method in enumerate(PAPER_METHODS)
+    for difficulty in ("same", "harder")
+)
+
+
+def write(folder, scale=FULL):
+    result = Result(
+        experiment="table1",
+        commit="c0ffee" * 6,
+        device="abacus",
+        platform="beads",
+        versions={"jax": "9", "irem": "8"},
+        scale=scale.as_dict(),
+        cells=CELLS,
+    )
+    (folder / result.file).write_text(json.dumps(as_json(result)))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    write(tmp_path)
+    return tmp_path
+
+
+def test_every_number_of_the_page_is_traced_to_its_cell(folder):
+    page = reproduction_page(folder)
+    traced = re.findall(r'title="table1.json: cells\[(\d+)\]; seeds: ([^"]+)">([^<]+)<', page)
+    assert {int(index) for index, _, _ in traced} == set(range(len(CELLS)))
+    for index, seeds, shown in traced:
+        source = CELLS[int(index)]
+        assert tuple(float(s) for s in seeds.split(", ")) == source.mse_by_seed
+        mean, std = (float(part) for part in html.unescape(shown).split(" ± "))
+        assert mean == pytest.approx(source.mean, rel=0.01)
+        assert std == pytest.approx(source.std, rel=0.2)
+
+
+def test_the_page_says_where_its_numbers_come_from(folder):
+    page = reproduction_page(folder)
+    assert "table1.json: 5 seeds, 1000 test problems; 10000 iterations of 128" in page
+    assert "abacus, JAX 9, irem 8, commit c0ffeec0ffee." in page
+
+
+def test_the_page_compares_with_the_paper_and_lists_what_differs(folder):
+    for text in (reproduction_page(folder), reproduction_markdown(folder)):
+        for title in (
+            "Cell by cell against the paper",
+            "Where the order is not the paper",
+            "What differs from the paper",
+            "Graphs take the mean of messages in all methods",
+        ):
+            assert title in text
+
+
+def test_a_quick_reproduction_says_so_first(tmp_path):
+    write(tmp_path, QUICK)
+    for text in (reproduction_page(tmp_path), reproduction_markdown(tmp_path)):
+        assert text.index("quick reproduction") < text.index("Table 1")
+
+
+def test_a_full_reproduction_is_not_called_quick(folder):
+    assert "quick reproduction" not in reproduction_page(folder)
+
+
+def test_the_page_needs_nothing_beside_itself(folder):
+    page = reproduction_page(folder)
+    assert not re.findall(r'(?:src|href)="(?!data:)', page)
+
+
+def test_markdown_has_the_rows_of_the_table(folder):
+    lines = reproduction_markdown(folder).splitlines()
+    lines = lines[: next(i for i, line in enumerate(lines) if line.startswith("###"))]
+    rows = [line.split("|")[1:-1] for line in lines if line.startswith("| addition")]
+    assert len(rows) == len(PAPER_METHODS)
+    assert len({len(row) for row in rows}) == 1
+    assert rows[0][2].strip() == "**1.00 ± 0.7**"  # the lowest stands out
+    assert rows[-1][2].strip() == "5.00 ± 0.7"
+
+
+def test_an_empty_folder_is_refused(tmp_path):
+    with pytest.raises(irem.InputError, match="holds no results"):
+        reproduction_page(tmp_path)
+    with pytest.raises(irem.InputError, match="There is no folder"):
+        reproduction_page(tmp_path / "none")
+
+
+def test_committed_figures_are_drawn():
+    results = read_results(committed_results())
+    drawn = reproduction_figures(results)
+    names = {"teaser", "steps-by-size", "steps-by-difficulty", "element-error", "sat"}
+    names |= {"energy-landscape", "composition-example", "composition-curve", "denoising-steps"}
+    assert set(drawn) == names
+    for figure in drawn.values():
+        assert png(figure).startswith(b"\x89PNG")
+
+
+def test_every_committed_result_has_a_text_that_begins_with_its_title():
+    for name, result in read_results(committed_results()).items():
+        text = as_text(result)
+        assert text.startswith(EXPERIMENTS[name].title)
+        listed = result.figures is not None
+        assert f"{name}.json: " in text or listed
+    assert dataclasses.replace(result, commit=None).origin.endswith("irem 0.1.0.")

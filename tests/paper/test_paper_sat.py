@@ -1,0 +1,74 @@
+"""3-SAT at a size that takes seconds."""
+
+import dataclasses
+import functools
+import sys
+
+import jax
+import numpy as np
+import pytest
+
+import irem
+from irem.apps.sat import random_formula
+from irem.paper import EXPERIMENTS, as_text, read_result, reproduce, sat
+
+SMALL = sat.Settings(
+    formulas=((8, 2),),
+    ratios=(3.0,),
+    ratio_formulas=1,
+    timed=(10, 20),
+    repetitions=3,
+    network_variables=(5,),
+    network_formulas=4,
+    network_iterations=3,
+    network_width=8,
+)
+
+
+@pytest.fixture(scope="module")
+def result(kept_study):
+    run = functools.partial(sat.run, settings=SMALL)
+    return reproduce(kept_study, dataclasses.replace(EXPERIMENTS["sat"], run=run))
+
+
+def test_every_part_has_its_cells(result, kept_study):
+    kinds = [(type(cell), cell.part, cell.variables) for cell in result.cells]
+    assert kinds == [
+        (sat.SearchCell, "sizes", 8),
+        (sat.SearchCell, "ratios", 100),
+        (sat.EvaluationCell, "evaluations", 10),
+        (sat.EvaluationCell, "evaluations", 20),
+        (sat.FeedforwardCell, "feedforward", 5),
+    ]
+    sizes, _, timed, _, network = result.cells
+    assert sizes.solved == sizes.formulas == 2
+    assert sizes.descents_mean >= 32
+    assert timed.clauses == 40
+    assert len(timed.microseconds) == 3
+    assert 0 <= network.solved <= network.formulas == 4
+    assert network.method == "feedforward"
+    assert read_result(kept_study.folder, "sat") == result
+    assert "descent, by size" in as_text(result)
+
+
+def test_formulas_are_those_that_some_assignment_satisfies():
+    formulas = [random_formula(jax.random.key(k), 5, 22) for k in range(30)]
+    assignments = (np.arange(32)[:, None] >> np.arange(5)) % 2 == 1
+    satisfiable = [bool(f.satisfied_by(assignments).all(-1).any()) for f in formulas]
+    assert [sat.is_satisfiable(f) for f in formulas] == satisfiable
+    assert 0 < sum(satisfiable) < 30
+    assert all(sat.is_satisfiable(f) for f in sat.satisfiable_formulas(5, 4.4, 3))
+
+
+def test_a_share_is_taken_of_formulas_and_training_alone():
+    small = sat.SETTINGS.scaled(0.05)
+    assert small.formulas == ((20, 5), (50, 5), (100, 5), (200, 2))
+    assert (small.ratio_formulas, small.network_iterations) == (2, 100)
+    assert small.ratios == sat.SETTINGS.ratios
+    assert sat.SETTINGS.scaled(1.0) == sat.SETTINGS
+
+
+def test_without_a_solver_it_is_said_how_to_get_one(tiny_study, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pysat.solvers", None)
+    with pytest.raises(irem.InputError, match="install one with `pip install python-sat`"):
+        sat.run(tiny_study())
