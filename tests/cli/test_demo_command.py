@@ -1,11 +1,23 @@
 """`irem demo` at a size that takes seconds."""
 
+import functools
 import json
 
 import irem
+from irem.cli import demo as command
+from irem.paper import DemoSettings
+
+# A smaller network compiles faster; the command has no option for it.
+SMALL = DemoSettings(
+    problems=8,
+    max_steps=10,
+    changes={"batch_size": 4, "energy.width": 4, "energy.encoder_depth": 0, "energy.depth": 1},
+)
 
 
-def test_the_demo_trains_measures_and_writes_its_page(irem_cli, tmp_path):
+def test_the_demo_trains_measures_and_writes_its_page(irem_cli, tmp_path, monkeypatch):
+    smaller = functools.partial(command.demo, settings=SMALL)
+    monkeypatch.setattr(command, "demo", smaller)
     arguments = ("demo", "--out", tmp_path / "run", "--iterations", 2, "--size", 2)
     result = irem_cli(*arguments, "--json")
     assert result.code == 0

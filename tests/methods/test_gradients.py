@@ -125,7 +125,7 @@ def test_as_many_last_steps_as_there_are_is_the_full_unroll(x64, num_steps):
 
 @pytest.mark.parametrize("k", [NUM_STEPS + 1, 100])
 def test_more_last_steps_than_there_are_is_refused(k):
-    message = rf"`LastSteps\(k={k}\)` differentiates more steps than .* has \({NUM_STEPS}\)"
+    message = rf"`LastSteps\({k}\)` differentiates more steps than .* has \({NUM_STEPS}\)"
     with pytest.raises(irem.InputError, match=message):
         irem.IREM(small_energy(), num_steps=NUM_STEPS, gradient=irem.LastSteps(k=k))
 

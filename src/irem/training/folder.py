@@ -49,7 +49,7 @@ class Checkpoints:
         """Refuse a time below zero."""
         if not self.seconds >= 0:
             raise InputError(
-                f"The `seconds` between checkpoints are 0 or more, got {self.seconds}."
+                f"`seconds` between checkpoints must be 0 or more, got {self.seconds}."
             )
 
     @property
