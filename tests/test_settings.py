@@ -234,3 +234,28 @@ def test_a_registered_network_can_be_named_and_is_described_by_its_name(monkeypa
     )
     assert made.network.width == 7
     assert registry.describe(made.network) == {"name": "wide", "depth": 3, "width": 7}
+
+
+@pytest.mark.parametrize(
+    ("energy", "settings", "message"),
+    [
+        (irem.energy.Pair, {"width": "wide"}, "`width` of Pair is int, got 'wide'"),
+        (irem.energy.Pair, {"width": True}, "`width` of Pair is int, got True"),
+        (irem.energy.Pair, {"width": 2.5}, "`width` of Pair is int, got 2.5"),
+        (irem.energy.Pair, {"activation": 3}, "`activation` of Pair is str, got 3"),
+        (irem.energy.Pair, {"means": 1}, "`means` of Pair is bool, got 1"),
+        (irem.energy.Pair, {"power": "one"}, "`power` of Pair is int or none, got 'one'"),
+        (irem.energy.Pair, {"paths": {"maxima": "all"}}, "`maxima` of Pair.paths is int"),
+    ],
+)
+def test_a_value_of_another_type_is_refused(energy, settings, message):
+    with pytest.raises(irem.InputError, match=message):
+        parsed(energy, settings)
+
+
+def test_none_and_whole_numbers_are_taken_where_they_fit():
+    assert parsed(irem.energy.Pair, {"power": "none", "activation": "none"}) == {
+        "power": None,
+        "activation": "none",
+    }
+    assert parsed(irem.IREM, {"step_size": 1}) == {"step_size": 1}

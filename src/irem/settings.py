@@ -105,7 +105,24 @@ def parsed(kind: type, given: Mapping[str, Any], what: str | None = None) -> dic
             value = _group(default, value, f"{what or kind.__name__}.{name}")
         value = None if is_unset(fields[name], value) else value
         values[name] = tuple(value) if isinstance(value, list) else value
+        _check_type(fields[name], values[name], what or kind.__name__)
     return values
+
+
+# What a setting of a simple type may be given as.
+_TYPES = {"int": int, "float": (int, float), "bool": bool, "str": str, "None": type(None)}
+
+
+def _check_type(field: dataclasses.Field[Any], value: Any, what: str) -> None:
+    """Refuse a word where a number is expected, and the like."""
+    kind: Any = field.type
+    names = (kind.__name__ if isinstance(kind, type) else str(kind)).split(" | ")
+    if not all(name in _TYPES for name in names):
+        return
+    is_bool = isinstance(value, bool)
+    if not any(isinstance(value, _TYPES[n]) and is_bool in (n == "bool", False) for n in names):
+        expected = " or ".join(names).replace("None", "none")
+        raise InputError(f"`{field.name}` of {what} is {expected}, got {value!r}.")
 
 
 def is_unset(field: dataclasses.Field[Any], value: Any) -> bool:

@@ -94,9 +94,12 @@ class Recipe:
     @staticmethod
     def of_run(settings: Mapping[str, Any]) -> Recipe:
         """Return the recipe that a run was made with."""
-        parts = METHODS[settings["method"]["name"]].parts
-        names = ("task", "method", *parts, *_SECTIONS, *_LENGTHS)
-        return Recipe("of the run", {name: settings[name] for name in names})
+        try:
+            parts = METHODS[settings["method"]["name"]].parts
+            names = ("task", "method", *parts, *_SECTIONS, *_LENGTHS)
+            return Recipe("of the run", {name: settings[name] for name in names}).checked()
+        except (KeyError, TypeError) as error:
+            raise InputError(f"The run.json of the run is damaged: it lacks {error}.") from error
 
     def override(self, changes: Mapping[str, Any]) -> Recipe:
         """Return the recipe with other values for some keys, such as `energy.width`.
