@@ -20,7 +20,7 @@ PAGE = 200
 def main():
     """Both difficulties."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--model", default="zoo:matrix-completion")
+    parser.add_argument("--model", default="zoo:matrix-completion-protocol")
     parser.add_argument("--problems", type=int, default=1000)
     arguments = parser.parse_args()
     model = irem.load(arguments.model).model

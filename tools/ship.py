@@ -5,8 +5,8 @@
 
 Of several models the one with the smallest error on 1,000 validation problems like those of
 training is taken, unless --model says which. What the run says of folders of its own machine is
-left out, and of its history all but every tenth entry. The card beside it (README.md) is
-written by `zoo_cards.py`; `irem zoo` shows its first sentence.
+left out, and of its history all but every tenth entry. A calibration comes along. The card
+beside it (README.md) is written by `zoo_cards.py`; `irem zoo` shows its first sentence.
 """
 
 import argparse
@@ -18,6 +18,7 @@ import numpy as np
 from safetensors.numpy import load_file, save_file
 
 import irem
+from irem.evaluation import write_calibrations
 from irem.keys import fresh_key
 from irem.training import finish, is_finished, read_settings
 
@@ -30,6 +31,7 @@ def main():
     parser.add_argument("run", type=Path)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--model", type=int, help="which of the models of the run")
+    parser.add_argument("--problems", type=int, default=300, help="for its calibration")
     parser.add_argument("--half", action="store_true", help="in half precision")
     arguments = parser.parse_args()
     model = best(arguments.run) if arguments.model is None else arguments.model
@@ -46,10 +48,19 @@ def main():
     finish(arguments.folder, half=arguments.half)
     save_file(one_model(load_file(checkpoint), model), checkpoint)
     assert is_finished(arguments.folder)
-    irem.load(arguments.folder)
+    calibrate(irem.load(arguments.folder), arguments.problems)
     size = checkpoint.stat().st_size
     print(f"{arguments.folder}: model {model}, {size:,} bytes")
     assert size < LARGEST, f"more than {LARGEST:,} bytes"
+
+
+def calibrate(run, problems):
+    """Keep with a model which errors to expect of its answers, where its task has validation."""
+    if run.task.name == "denoise":
+        return
+    key = fresh_key(0, "calibrate")
+    calibrations = [irem.calibrate(m, run.task, problems=problems, key=key) for m in run.models]
+    write_calibrations(run, calibrations)
 
 
 def best(path):

@@ -1,4 +1,4 @@
-"""Write the cards of the zoo (all but that of pictures) from results/structure.json.
+"""Write the cards of the zoo (all but that of pictures) from results/ and the domains of tasks.
 
     python tools/zoo_cards.py
 
@@ -8,8 +8,10 @@ Run it after `tools/ship.py` has put other models into the package.
 import json
 from pathlib import Path
 
+import equinox as eqx
 import jax
 
+import irem
 from irem.evaluation.tables import number
 from irem.keys import training_keys
 
@@ -59,9 +61,15 @@ WORDS = {
 }
 
 
+PROTOCOL = (
+    "The model of the tables of the paper's protocol, trained on its problems alone; for problems "
+    "of your own use `zoo:{}`."
+)
+
+
 def shipped(cell):
     """Which of the models of a cell comes along."""
-    settings = json.loads((ZOO / cell["task"] / "run.json").read_text())
+    settings = json.loads((ZOO / f"{cell['task']}-protocol" / "run.json").read_text())
     keys = [jax.random.key_data(k).tolist() for k in training_keys(0, cell["seeds"])]
     return keys.index(settings["keys"][0])
 
@@ -71,7 +79,7 @@ def card(task, cells):
     what, given, cannot = WORDS[task]
     first = cells[0]
     model = shipped(first)
-    run = json.loads((ZOO / task / "run.json").read_text())
+    run = json.loads((ZOO / f"{task}-protocol" / "run.json").read_text())
     energy = {k: v for k, v in run["energy"].items() if k not in ("name", "paths")}
     kind = {"pair": "Pair", "table": "Table"}[run["energy"]["name"]]
     settings = {**energy, **run["energy"].get("paths", {})}
@@ -92,7 +100,18 @@ def card(task, cells):
         "chosen": f"best of {first['seeds']} seeds on validation problems like those of training",
         "inference": "backtracking descent from a random guess until the energy stops falling",
     }
-    lines = [f"# zoo:{task}", "", what, "", given, "", "| | |", "| --- | --- |"]
+    lines = [
+        f"# zoo:{task}-protocol",
+        "",
+        what,
+        "",
+        PROTOCOL.format(task),
+        "",
+        given,
+        "",
+        "| | |",
+        "| --- | --- |",
+    ]
     lines += [f"| {name} | {value} |" for name, value in about.items()]
     lines += [
         "",
@@ -110,11 +129,166 @@ def card(task, cells):
     return "\n".join([*lines, "", f"What it cannot do: {cannot[0].lower()}{cannot[1:]}", ""])
 
 
+# What the models for users are for, what they are given, and what they cannot do.
+ROBUST_WORDS = {
+    "edge-copy": (
+        "An IREM model that copies the numbers on the edges of a graph of any size and scale.",
+        "`x` is an n x n matrix. The easiest of the tasks; it is here for completeness.",
+        "Nothing else.",
+    ),
+    "connected-components": (
+        "An IREM model that tells which pairs of nodes of a graph of any kind are connected.",
+        "`x` is an n x n matrix with 1 where two nodes are joined (either way) and 0 elsewhere.",
+        "Directed reachability: an edge counts in both directions.",
+    ),
+    "shortest-path": (
+        "An IREM model that finds the lengths of the shortest paths between all nodes of a graph, "
+        "directed or not.",
+        "`x` is an n x n matrix of lengths of any scale; NaN, infinity or an empty cell means that "
+        "there is no edge, as does 0 where none of them occurs. The answer is infinite where no "
+        "path leads.",
+        "Negative lengths. The path itself is not told.",
+    ),
+    "addition": (
+        "An IREM model that adds two vectors of any length, every entry of any scale.",
+        "`x` is of shape (2, n).",
+        "Anything but sums.",
+    ),
+    "matrix-completion": (
+        "An IREM model that fills in the missing entries of a table of low rank, noisy or not.",
+        "`x` is a table of any shape and scale; NaN, infinity or an empty cell is missing. Where "
+        "there is none of them, zeros count as missing, as in the paper. The given entries are "
+        "kept.",
+        "Entries that are missing for a reason. The answers cannot be checked: nothing in a table "
+        "says what is missing. A row or column without any given entry is answered by the means "
+        "of the others.",
+    ),
+    "matrix-inverse": (
+        "An IREM model that inverts symmetric positive definite matrices of any size and scale.",
+        "`x` is an n x n matrix; the worse its condition, the more steps.",
+        "Matrices whose condition is far above 1,000: most answers fail their check then.",
+    ),
+}
+
+# Where the measurements of a model stand in results/outside.json.
+OUTSIDE = {
+    "shortest-path": ("graphs",),
+    "connected-components": ("components",),
+    "matrix-inverse": ("matrices",),
+    "matrix-completion": ("tables",),
+    "addition": ("sums", "addition"),
+    "edge-copy": ("sums", "edge-copy"),
+}
+
+
+def training_of(run):
+    """How a model was trained, in words."""
+    batch, optimiser, average = run["batch_size"], run["optimiser"], run["average"]["name"]
+    replayed = "" if run["replay"]["name"] == "none" else f" and {batch} replayed"
+    through = (
+        "all steps"
+        if run["gradient"]["name"] == "full-unroll"
+        else (
+            "the last one"
+            if run["gradient"].get("k", 1) == 1
+            else f"the last {run['gradient']['k']}"
+        )
+    )
+    averaged = "" if average == "none" else "; averaged weights"
+    return (
+        f"{run['iterations']:,} iterations of {batch} fresh{replayed} problems, "
+        f"{run['method']['num_steps']} steps of size {run['method']['step_size']:g}, gradients "
+        f"through {through}; Adam at {optimiser['learning_rate']:g}{averaged}"
+    )
+
+
+def robust_card(task, results):
+    """The card of a model for users."""
+    what, given, cannot = ROBUST_WORDS[task]
+    run = irem.load(ZOO / task)
+    settings = run.settings
+    kind = type(run.model.energy).__name__
+    sizes = ", ".join(f"{k} {v}" for k, v in settings["energy"].items() if k != "name")
+    leaves = jax.tree.leaves(eqx.filter(run.model, eqx.is_inexact_array))
+    parameters = sum(leaf.size for leaf in leaves)
+    about = {
+        "energy": f"`{kind}`: {sizes}; {parameters:,} parameters",
+        "trained on": "problems of the variant `wide` (the recipe `robust`)",
+        "training": NOT_BY_ALGORITHM1.get(task) or training_of(settings),
+        "inference": (
+            f"{run.model.default_step} from a random guess, at most "
+            f"{run.model.default_max_steps:,} steps; up to three more tries where the check fails"
+        ),
+    }
+    rules = [rule.says for rule in run.task.domain.rules]
+    lines = [f"# zoo:{task}", "", what, "", given, ""]
+    lines += ["It answers problems for which:", "", *(f"- {rule}" for rule in rules), ""] * bool(
+        rules
+    )
+    lines += [
+        "| | |",
+        "| --- | --- |",
+        *(f"| {name} | {text} |" for name, text in about.items()),
+        "",
+    ]
+    found = results
+    for name in OUTSIDE[task]:
+        found = found[name]
+    lines += ["Problems unlike those of training (`python tools/outside.py`):", ""]
+    lines += measured(found)
+    return "\n".join([*lines, "", f"What it cannot do: {cannot[0].lower()}{cannot[1:]}", ""])
+
+
+# Models whose weights were found otherwise.
+NOT_BY_ALGORITHM1 = {
+    "matrix-completion": (
+        "weights fitted by the errors of whole descents on 512 tables of four sizes, 60 rounds of "
+        "a random search (`tools/fit_lowrank.py`), not by Algorithm 1"
+    ),
+    "connected-components": (
+        "the weights of `zoo:shortest-path`, read in another way "
+        "(`tools/components_from_paths.py`); nothing is trained"
+    ),
+}
+
+
+def measured(found):
+    """The table of one part of results/outside.json."""
+    if "within_1.2" in found:
+        head = ["tables", "number", "error", "the better of soft-impute and least squares"]
+        rows = [
+            [name, f["problems"], number(f["mean_error"]), number(f["mean_error_of_the_better"])]
+            for name, f in found["families"].items()
+        ]
+        kept = "kept" if found["given_entries_kept"] else "CHANGED"
+        after = (
+            f"Errors relative to the deviation of the missing entries; given entries are {kept}."
+        )
+        return [*markdown(head, rows), "", after]
+    head = ["problems", "number", "verified and right", "right but marked", "wrong but verified"]
+    rows = [
+        [name, *(part[key] for key in COUNTS)]
+        for name, part in {**found["families"], "all": found}.items()
+    ]
+    return markdown(head, rows)
+
+
+COUNTS = ("problems", "verified_and_right", "right_but_marked", "wrong_but_verified")
+
+
+def markdown(head, rows):
+    """The lines of a table."""
+    line = lambda cells: f"| {' | '.join(map(str, cells))} |"  # noqa: E731
+    return [line(head), line(["---"] * len(head)), *map(line, rows)]
+
+
 def pages():
     """All cards as they should read, by path."""
     cells = json.loads((ROOT / "results/structure.json").read_text())["cells"]
     of = lambda task: [c for c in cells if c["task"] == task]  # noqa: E731
-    return {ZOO / task / "README.md": card(task, of(task)) for task in WORDS}
+    results = json.loads((ROOT / "results/outside.json").read_text())
+    protocol = {ZOO / f"{task}-protocol" / "README.md": card(task, of(task)) for task in WORDS}
+    return protocol | {ZOO / t / "README.md": robust_card(t, results) for t in ROBUST_WORDS}
 
 
 if __name__ == "__main__":

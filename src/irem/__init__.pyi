@@ -25,6 +25,8 @@ from .descent import Step as Step
 from .descent import Trajectory as Trajectory
 from .descent import solve as solve
 from .descent import solve_pages as solve_pages
+from .domain import Domain as Domain
+from .domain import Rule as Rule
 from .errors import DivergenceError as DivergenceError
 from .errors import InputError as InputError
 from .evaluation import Calibration as Calibration
@@ -50,4 +52,6 @@ from .training import Replay as Replay
 from .training import Run as Run
 from .training import load as load
 from .training import train as train
+from .verdicts import Check as Check
+from .verdicts import Verdict as Verdict
 from .version import __version__ as __version__

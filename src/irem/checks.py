@@ -47,11 +47,14 @@ def known(kind: str, name: str, names: Iterable[str]) -> None:
     raise InputError(f"Unknown {kind} '{name}'; {listed}.{hint}")
 
 
-def numeric(name: str, value: object, *, keep_integers: bool = False) -> Array:
+def numeric(
+    name: str, value: object, *, keep_integers: bool = False, missing: bool = False
+) -> Array:
     """`value` as an array on the device; refuse strings, ragged lists, NaN and infinity.
 
-    Whole numbers and truth values become floats unless `keep_integers`. Arrays that are being
-    traced by JAX pass unread: their values are not known yet.
+    Whole numbers and truth values become floats unless `keep_integers`. With `missing`, NaN and
+    infinity pass: they mean that a number is not there. Arrays that are being traced by JAX pass
+    unread: their values are not known yet.
     """
     if isinstance(value, Tracer):
         return jax.numpy.asarray(value)
@@ -64,15 +67,21 @@ def numeric(name: str, value: object, *, keep_integers: bool = False) -> Array:
         raise InputError(f"`{name}` must hold numbers, got an array of {array.dtype}.")
     if keep_integers and array.dtype.kind in "iub":
         return jax.numpy.asarray(array)
+    allowed = _count_not_finite(array) if missing else 0
     with np.errstate(over="ignore"):  # what overflows becomes infinite, and is refused as such
         dtype = jax.dtypes.canonicalize_dtype(np.result_type(array.dtype, np.float32))
         array = array.astype(dtype)
-    is_finite = np.isfinite if isinstance(array, np.ndarray) else jax.numpy.isfinite
-    with jax.ensure_compile_time_eval():  # the caller may be traced, the array is not
-        bad = array.size - int(is_finite(array).sum())
+    bad = _count_not_finite(array) - allowed
     if bad:
+        kind = "too large for 32 bits" if missing else "NaN or infinite (or too large for 32 bits)"
         raise InputError(
-            f"`{name}` must be finite, but {bad} of its {array.size} numbers are NaN or infinite "
-            "(or too large for 32 bits); remove or replace them."
+            f"`{name}` must be finite, but {bad} of its {array.size} numbers are {kind}; remove or "
+            "replace them."
         )
     return jax.numpy.asarray(array)
+
+
+def _count_not_finite(array: np.ndarray | Array) -> int:
+    is_finite = np.isfinite if isinstance(array, np.ndarray) else jax.numpy.isfinite
+    with jax.ensure_compile_time_eval():  # the caller may be traced, the array is not
+        return array.size - int(is_finite(array).sum())

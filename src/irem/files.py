@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 _SUFFIX = ".unfinished"
+_open: set[Path] = set()
 
 
 @contextlib.contextmanager
@@ -17,6 +18,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
     ends by an exception, the neighbour is removed and what `path` held before is still there.
     """
     unfinished = path.with_name(f".{path.name}.{os.getpid()}{_SUFFIX}")
+    _open.add(unfinished)
     try:
         with open(unfinished, "wb") as file:
             yield file
@@ -26,6 +28,14 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
     except BaseException:
         unfinished.unlink(missing_ok=True)
         raise
+    finally:
+        _open.discard(unfinished)
+
+
+def remove_open_files() -> None:
+    """Remove the files that are being written, for a process that ends at once."""
+    for path in tuple(_open):
+        path.unlink(missing_ok=True)
 
 
 def write_whole(path: Path, content: bytes) -> None:

@@ -42,6 +42,7 @@ class Vectors(AbstractFormat):
     Arguments:
         x_shape: Shape of a problem.
         y_shape: Shape of an answer.
+        missing: Whether entries of a problem may be missing, and are NaN there.
     """
 
     noun: ClassVar[str] = "problems of a fixed size"
@@ -49,10 +50,11 @@ class Vectors(AbstractFormat):
 
     x_shape: tuple[int, ...] = eqx.field(static=True, converter=tuple)
     y_shape: tuple[int, ...] = eqx.field(static=True, converter=tuple)
+    missing: bool = eqx.field(static=True, default=False)
 
     def as_batch(self, x: Any) -> tuple[Array, bool]:
         """Return a stack of problems of this shape."""
-        x, shape = numeric("x", x), self.x_shape
+        x, shape = _numbers(x, self.missing), self.x_shape
         flat = (math.prod(shape),)
         if x.shape in (shape, flat):
             return x.reshape(1, *shape), True
@@ -71,10 +73,16 @@ class Vectors(AbstractFormat):
 
 
 class Graphs(AbstractFormat):
-    """Graphs or square matrices of any size; an answer is a number for every pair of nodes."""
+    """Graphs or square matrices of any size; an answer is a number for every pair of nodes.
+
+    Arguments:
+        missing: Whether edges may be missing, and are infinite there; NaN means the same.
+    """
 
     noun: ClassVar[str] = "graphs"
     energies: ClassVar[str] = "the GINE or the Pair energy"
+
+    missing: bool = eqx.field(static=True, default=False)
 
     def as_batch(self, x: Any) -> tuple[Graph, bool]:
         """Return a batch of graphs: from an n x n matrix, a stack of them, or flat rows.
@@ -82,9 +90,10 @@ class Graphs(AbstractFormat):
         A square table is one graph, whatever it may have been meant to be.
         """
         if isinstance(x, Graph):
-            edges, nodes = numeric("x", x.edges), jax.numpy.asarray(x.nodes)
+            edges = numeric("x", x.edges, missing=self.missing)
+            nodes = jax.numpy.asarray(x.nodes)
         else:
-            edges, nodes = _square(numeric("x", x)), None
+            edges, nodes = _square(numeric("x", x, missing=self.missing)), None
         if edges.ndim not in (2, 3) or edges.shape[-1] != edges.shape[-2] or edges.size == 0:
             raise InputError(
                 f"`x` has shape {edges.shape}; expected one graph or square matrix of shape "
@@ -92,6 +101,8 @@ class Graphs(AbstractFormat):
             )
         if nodes is not None and nodes.shape != edges.shape[:-1]:
             raise InputError(f"`x` has nodes of shape {nodes.shape} and edges of {edges.shape}.")
+        if self.missing:
+            edges = jax.numpy.where(jax.numpy.isnan(edges), jax.numpy.inf, edges)
         graph = Graph.of(edges) if nodes is None else Graph(edges, nodes)
         if edges.ndim == 3:
             return graph, False
@@ -136,12 +147,14 @@ class Tables(AbstractFormat):
         channels: With 1, a problem is a table and so is its answer. With more, a problem is as many
             vectors, of shape (channels, n), and an answer is one vector.
         x_shape: Shape of a problem that may also be given as a flat row.
+        missing: Whether entries of a problem may be missing, and are NaN there.
     """
 
     noun: ClassVar[str] = "tables"
 
     channels: int = eqx.field(static=True, default=1)
     x_shape: tuple[int, ...] | None = eqx.field(static=True, default=None)
+    missing: bool = eqx.field(static=True, default=False)
 
     def as_batch(self, x: Any) -> tuple[Array, bool]:
         """Return a stack of tables of one size.
@@ -149,7 +162,7 @@ class Tables(AbstractFormat):
         Rows as long as a problem of training is large are flat problems of that shape, so a single
         table of such rows is given as a stack of one.
         """
-        x = numeric("x", x)
+        x = _numbers(x, self.missing)
         one = self.channels > 1 and x.ndim == 2 and x.shape[0] == self.channels
         flat = x.ndim in (1, 2) and x.size > 0 and not one
         if flat and self.x_shape is not None and x.shape[-1] == math.prod(self.x_shape):
@@ -216,6 +229,12 @@ class Stacks(AbstractFormat):
         """Return the shape of every answer, if it is known."""
         del x
         return self.y_shape
+
+
+def _numbers(x: Any, missing: bool) -> Array:
+    """The numbers of a table; where some may be missing, NaN in place of infinity."""
+    x = numeric("x", x, missing=missing)
+    return jax.numpy.where(jax.numpy.isfinite(x), x, jax.numpy.nan) if missing else x
 
 
 def _square(edges: Array) -> Array:

@@ -145,8 +145,8 @@ def test_problems_that_cannot_be_used(array, words, runs, irem_cli, tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "word"),
     [
-        ("x.csv", b"1,2\n3,four\n", "is not a table of numbers (could not convert string 'four'"),
-        ("x.csv", b"1,2\n3\n", "is not a table of numbers (the number of columns changed"),
+        ("x.csv", b"1,2\n3,four\n", "is not a table of numbers ('four' in row 2 is not a number"),
+        ("x.csv", b"1,2\n3\n", "is not a table of numbers (its rows have from 1 to 2 cells"),
         ("x.npy", b"not an array", "is not a NumPy file of numbers"),
         ("x.npy", b"", "is not a NumPy file of numbers"),
         ("x.npz", b"PK not a zip", "is not a NumPy file of numbers"),

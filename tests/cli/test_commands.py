@@ -208,7 +208,8 @@ def test_resume_takes_what_is_not_given_from_the_run(runs, irem_cli):
 
 
 def test_solve_reads_the_graphs_it_wrote_as_flat_rows(runs, irem_cli, tmp_path):
-    x = np.random.default_rng(0).uniform(0, 2, (3, 4, 4)).astype(np.float32)
+    x = np.random.default_rng(0).uniform(0, 1, (3, 4, 4)).astype(np.float32)
+    x = x + x.transpose(0, 2, 1)
     np.save(tmp_path / "x.npy", x)
     np.savetxt(tmp_path / "x.csv", x.reshape(3, -1), delimiter=",", fmt="%.9g")
     for name in ("x.npy", "x.csv"):

@@ -89,7 +89,8 @@ def test_the_lowest_of_several_starts_is_written(runs, irem_cli, tmp_path):
 
 def graphs(folder):
     path = folder / "graphs.npy"
-    np.save(path, np.random.default_rng(1).uniform(0, 2, (4, 5, 5)).astype(np.float32))
+    x = np.random.default_rng(1).uniform(0, 1, (4, 5, 5)).astype(np.float32)
+    np.save(path, x + x.transpose(0, 2, 1))
     return path
 
 

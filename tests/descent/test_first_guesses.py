@@ -59,7 +59,11 @@ def test_a_guess_that_is_given_is_used():
     np.testing.assert_array_equal(guesses(X, key=None, y0=y0), y0)
 
 
-@pytest.mark.parametrize("name", irem.energy.ENERGIES)
+# The points of other energies are no answers.
+NAMES = ("mlp", "gine", "conv", "pair", "table", "entrywise")
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_one_problem_alone_is_answered_like_a_batch_of_one(name):
     addition = irem.tasks.Addition(size=3)
     tasks = {"mlp": addition, "table": addition, "conv": irem.tasks.Denoise()}

@@ -172,6 +172,8 @@ def test_the_budget_ends_what_is_still_moving():
         "not-finite": 0,
         "gradient-small": 0,
         "flat": 0,
+        "stalled": 0,
+        "refused": 0,
     }
 
 

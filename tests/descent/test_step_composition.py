@@ -88,9 +88,10 @@ def test_what_a_step_may_be():
     fixed = solve(Step(Gradient(), Fixed(0.5)))
     for same in (FixedStep(0.5), Fixed(0.5), 0.5, np.float32(0.5), jnp.asarray(0.5)):
         assert_same(solve(same), fixed)
-    default = solve(None)
-    for same in (Step(), Backtracking(), Step(search=Backtracking()), "backtracking"):
-        assert_same(solve(same), default)
+    plain = solve("backtracking")
+    for same in (Step(), Backtracking(), Step(search=Backtracking())):
+        assert_same(solve(same), plain)
+    assert_same(solve(None), solve("lbfgs"))
     # A search alone keeps its settings.
     assert as_step(Backtracking(grow=2.0)).search == Backtracking(grow=2.0)
 

@@ -153,8 +153,8 @@ def test_size_zero_is_the_plain_energy_to_the_bit(name):
     value_and_gradient = eqx.filter_jit(lambda energy: jax.value_and_grad(energy.landscape(x))(y))
     for plain, empty in zip(value_and_gradient(energy), value_and_gradient(pad), strict=True):
         np.testing.assert_array_equal(plain, empty)
-    np.testing.assert_array_equal(pad.begin(y, key=None), y)
-    np.testing.assert_array_equal(pad.read(y), y)
+    np.testing.assert_array_equal(pad.begin(None, y, key=None), y)
+    np.testing.assert_array_equal(pad.read(None, y), y)
 
 
 def test_training_with_size_zero_is_training_without():
@@ -266,7 +266,7 @@ def test_predictions_are_answers_alone():
 
 def test_matrices_without_a_shape_have_numbers_for_each_row():
     pad = Scratchpad(from_function(lambda x, y, z: jnp.sum(x * y) + jnp.sum(z), scratch=2))
-    y, z = pad.split(pad.begin(jnp.ones((4, 3)), key=KEY))
+    y, z = pad.split(pad.begin(None, jnp.ones((4, 3)), key=KEY))
     assert (y.shape, z.shape) == ((4, 3), (4, 2))
 
 

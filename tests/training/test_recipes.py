@@ -34,8 +34,9 @@ def written(recipe, path):
 
 
 @pytest.mark.parametrize("task", irem.tasks.TASKS)
-def test_every_task_has_the_two_recipes(task):
-    assert recipe_names(task) == ["best", "paper"]
+def test_every_task_has_its_recipes(task):
+    robust = [] if task == "denoise" else ["robust"]
+    assert recipe_names(task) == ["best", "paper", *robust]
 
 
 @pytest.mark.parametrize(("task", "name"), SHIPPED)
@@ -55,13 +56,21 @@ def test_a_shipped_recipe_builds_its_method_and_survives_a_file(task, name, tmp_
 
 
 @pytest.mark.parametrize("task", PAPER_TASKS)
-def test_the_best_recipe_has_the_settings_of_the_zoo_model(task):
-    best, zoo = Recipe.named(task).complete(), read_settings(find_run(f"zoo:{task}"))
+def test_the_best_recipe_has_the_settings_of_the_model_of_the_protocol(task):
+    best, zoo = Recipe.named(task).complete(), read_settings(find_run(f"zoo:{task}-protocol"))
     assert best == Recipe.named(task, "best").complete()
     parts = ("task", "method", "energy", "gradient", "optimiser", "replay", "average")
     for name in (*parts, "iterations", "batch_size", "precision"):
         assert best.settings[name] == zoo[name], name
     assert dict(best.settings) == dict(Recipe.of_run(zoo).settings)
+
+
+@pytest.mark.parametrize("task", PAPER_TASKS)
+def test_the_robust_recipe_has_the_settings_of_the_zoo_model(task):
+    robust = Recipe.named(task, "robust").complete()
+    assert dict(robust.settings) == dict(
+        Recipe.of_run(read_settings(find_run(f"zoo:{task}"))).settings
+    )
 
 
 @pytest.mark.parametrize("task", PAPER_TASKS)

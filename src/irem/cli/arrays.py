@@ -17,6 +17,18 @@ from irem.errors import InputError
 from irem.files import whole_file
 
 _SUFFIXES = (".npy", ".npz", ".csv")
+# What a .npz says of every answer, where it is known.
+_FIELDS = (
+    "verified",
+    "verdict",
+    "residual",
+    "energy",
+    "steps",
+    "converged",
+    "reason",
+    "spread",
+    "expected_error",
+)
 
 
 def check_output(out: Path, x: Path) -> None:
@@ -26,10 +38,16 @@ def check_output(out: Path, x: Path) -> None:
         raise InputError(f"'{out}' holds the problems; choose another file for the answers.")
 
 
-def read(path: Path) -> np.ndarray:
-    """The array in a .npy, .npz or .csv file; a .npy stays on the disk. Nothing is executed."""
+def read(path: Path, name: str = "x") -> np.ndarray:
+    """The array in a .npy, .npz or .csv file; a .npy stays on the disk. Nothing is executed.
+
+    Arguments:
+        path: The file.
+        name: What the array is called in a .npz that holds several: `x` problems, `y` answers.
+    """
     if path.suffix not in _SUFFIXES:
-        raise InputError(f"Problems come from a file ending in .npy, .npz or .csv, got '{path}'.")
+        what = "Problems" if name == "x" else "Answers"
+        raise InputError(f"{what} come from a file ending in .npy, .npz or .csv, got '{path}'.")
     if not path.is_file():
         raise InputError(f"There is no file '{path}'.")
     try:
@@ -44,26 +62,43 @@ def read(path: Path) -> np.ndarray:
     if not isinstance(loaded, np.lib.npyio.NpzFile):
         return loaded
     with loaded:
-        return _only(loaded, path)
+        return _only(loaded, path, name)
 
 
 def _read_csv(path: Path) -> np.ndarray:
-    """Numbers separated by commas, without a header row."""
-    lines = path.read_text(encoding="utf-8-sig").splitlines()
-    if not any(lines):
+    """Numbers separated by commas, without a header row; an empty cell is NaN."""
+    lines = [line for line in path.read_text(encoding="utf-8-sig").splitlines() if line.strip()]
+    if not lines:
         raise ValueError("it is empty")
-    return np.loadtxt(lines, delimiter=",", ndmin=1)
+    rows = [[_number(cell, row) for cell in line.split(",")] for row, line in enumerate(lines, 1)]
+    widths = {len(row) for row in rows}
+    if len(widths) > 1:
+        raise ValueError(f"its rows have from {min(widths)} to {max(widths)} cells")
+    table = np.array(rows)
+    # A single row or column is a list of numbers, as NumPy reads it.
+    return table.ravel() if 1 in table.shape else table
 
 
-def _only(archive: np.lib.npyio.NpzFile, path: Path) -> np.ndarray:
-    """The array called `x`, or the only one there is."""
+def _number(cell: str, row: int) -> float:
+    """The number in a cell; nothing in it is a number that is missing."""
+    if not cell.strip():
+        return float("nan")
+    try:
+        return float(cell)
+    except ValueError:
+        raise ValueError(f"'{cell.strip()}' in row {row} is not a number") from None
+
+
+def _only(archive: np.lib.npyio.NpzFile, path: Path, name: str) -> np.ndarray:
+    """The array of that name, or the only one there is."""
     names = archive.files
-    if "x" not in names and len(names) != 1:
+    if name not in names and len(names) != 1:
+        what = "problems" if name == "x" else "answers"
         raise InputError(
-            f"'{path}' holds {len(names)} arrays ({', '.join(names)}); call the problems `x`."
+            f"'{path}' holds {len(names)} arrays ({', '.join(names)}); call the {what} `{name}`."
         )
     try:
-        return archive["x" if "x" in names else names[0]]
+        return archive[name if name in names else names[0]]
     except (ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise InputError(f"'{path}' is damaged: its arrays cannot be read.") from error
 
@@ -94,21 +129,21 @@ class Writer:
                 writer._close()
 
     def add(self, solution: Solution, abstained: np.ndarray) -> None:
-        """Write the next answers; those that are `abstained` from become NaN."""
+        """Write the next answers; those that are left out become NaN."""
         several = np.ndim(solution.steps) > 0
         y = np.asarray(solution.y)
         y = np.where(
             abstained.reshape(abstained.shape + (1,) * (y.ndim - abstained.ndim)), np.nan, y
         )
         fields = {"abstained": abstained}
-        for name in ("energy", "steps", "converged", "reason", "spread", "expected_error"):
+        for name in _FIELDS:
             if getattr(solution, name) is not None:
                 fields[name] = np.asarray(getattr(solution, name))
         for name, value in fields.items():
             self._fields.setdefault(name, []).append(value)
         if self._kind == ".csv":
             table = y.reshape(len(y), -1) if several else np.atleast_2d(y)
-            np.savetxt(self._file, table, delimiter=",")
+            np.savetxt(self._file, table, delimiter=",", fmt="%.9g")  # all digits of 32 bits
             return
         if self._answers is None:
             self._answers = self._begin((self._problems, *y.shape[1:]) if several else y.shape)

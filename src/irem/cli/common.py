@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
+import equinox as eqx
+import jax
 import typer
 
-from irem.descent import DEFAULT_STEP, MAX_STEPS, STEPS, FixedStep, Step
-from irem.errors import InputError
+from irem.descent import STEPS, FixedStep, Step, default_max_steps
+from irem.errors import DivergenceError, InputError
 from irem.json_text import dump
 from irem.keys import check_seed as check_seed
 from irem.keys import fresh_key as fresh_key
@@ -25,7 +27,7 @@ StepName = Annotated[
     typer.Option(
         "--step",
         help=f"Step rule: {', '.join(STEPS)}; or a number, the size of a fixed step.",
-        show_default=DEFAULT_STEP,
+        show_default="that of the model",
     ),
 ]
 RunFolder = Annotated[
@@ -49,7 +51,7 @@ class DescentOptions:
 
     max_steps: Annotated[
         int | None,
-        typer.Option(help="Step budget of every descent.", show_default=str(MAX_STEPS)),
+        typer.Option(help="Step budget of every descent.", show_default="that of the model"),
     ] = None
     step: StepName = None
 
@@ -63,8 +65,7 @@ class DescentOptions:
                         f"--{option} is about descents on an energy, and '{run.path}' holds a "
                         f"{method} network, which has its own steps; leave it out."
                     )
-        steps = MAX_STEPS if self.max_steps is None else self.max_steps
-        return {"max_steps": steps, "step": parse_step(self.step)}
+        return {"max_steps": self.max_steps, "step": parse_step(self.step)}
 
 
 @contextlib.contextmanager
@@ -125,6 +126,24 @@ def load_energies(path: Path) -> Run[Any]:
             "descend on; `irem evaluate` and `irem compose` measure it."
         )
     return run
+
+
+def refuse_broken(run: Run[Any]) -> None:
+    """Refuse to measure models whose weights are not finite: no problem has an answer."""
+    for i, model in enumerate(run.models):
+        arrays = jax.tree.leaves(eqx.filter(model, eqx.is_inexact_array))
+        if not all(bool(jax.numpy.isfinite(array).all()) for array in arrays):
+            raise DivergenceError(
+                f"No problem has an answer: weights of model {i} in '{run.path}' are not finite; "
+                "train it again with a smaller learning rate."
+            )
+
+
+def budget(run: Run[Any], max_steps: int | None) -> int | None:
+    """Return the step budget of the descents of a run; a baseline has none."""
+    if is_baseline(run):
+        return None
+    return default_max_steps(run.models[0]) if max_steps is None else max_steps
 
 
 def is_baseline(run: Run[Any]) -> bool:

@@ -13,8 +13,8 @@ from irem.cli.common import (
     RunFolder,
     Seed,
     about,
+    budget,
     fresh_key,
-    is_baseline,
     print_json,
 )
 from irem.paper import printed_compositions
@@ -45,7 +45,7 @@ def command(
                 **about(loaded),
                 "operations": operations,
                 "problems": problems,
-                "max_steps": None if is_baseline(loaded) else options["max_steps"],
+                "max_steps": budget(loaded, options["max_steps"]),
                 "mse": float(curve[-1]),
                 "mse_by_model": [c[-1] for c in curves],
                 "mse_by_operations": [float(v) for v in curve],

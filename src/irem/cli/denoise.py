@@ -71,9 +71,8 @@ def command(
         raise InputError(f"'{path}' has 16 bits, a JPEG file 8; write to a .png or .tif file.")
     planes = _with_noise(picture, add_noise, seed)
     start, key = time.perf_counter(), fresh_key(seed, "denoise")
-    budget = MAX_STEPS if max_steps is None else max_steps
     with progress_bar("tiles", num_tiles(planes)) as advance:
-        found = denoise(loaded.models[0], planes, max_steps=budget, on_tiles=advance, key=key)
+        found = denoise(loaded.models[0], planes, max_steps=max_steps, on_tiles=advance, key=key)
     seconds = time.perf_counter() - start
     write_picture(out, dataclasses.replace(picture, planes=np.clip(found.planes, 0, 1)))
     if strip is not None:

@@ -23,6 +23,7 @@ from irem.cli.common import (
     parse_step,
     print_json,
     progress_bar,
+    refuse_broken,
 )
 from irem.descent import MAX_STEPS
 from irem.errors import InputError
@@ -119,6 +120,7 @@ def command(
     }
     count("max_steps", options["max_steps"])
     loaded = load_energies(run)
+    refuse_broken(loaded)
     if figure.levels is None and problems is not None:
         raise InputError(f"The figure '{name}' shows one problem; leave out --problems.")
     number = 1 if figure.levels is None else _PROBLEMS if problems is None else problems

@@ -9,6 +9,7 @@ import typer
 
 from irem.cli.groups import expand
 from irem.errors import DivergenceError, InputError
+from irem.interrupt import exit_on_interrupt
 from irem.version import __version__
 
 
@@ -28,6 +29,7 @@ COMMANDS: dict[str, Command] = {
         "train": "Train a method on a task and keep the run in a folder.",
         "evaluate": "Measure the error of a trained run on fresh problems.",
         "solve": "Answer the problems in a file with a trained run.",
+        "check": "Check answers to problems, whoever found them.",
         "calibrate": "Learn which error to expect of an answer of a run.",
         "compose": "Apply a learned addition several times to its own output.",
         "figure": "Draw one figure of a trained run: errors, energies or steps.",
@@ -48,7 +50,8 @@ def main() -> None:
     code 1; anything else that is raised is a bug and keeps its traceback.
     """
     try:
-        _app(sys.argv[1:])()
+        with exit_on_interrupt():
+            _app(sys.argv[1:])()
     except InputError as error:
         _end(str(error), 2)
     except DivergenceError as error:

@@ -1,10 +1,10 @@
 """`irem solve`."""
 
-import dataclasses
-from collections import Counter
+import functools
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import jax
 import numpy as np
@@ -20,18 +20,20 @@ from irem.cli.common import (
     RunFolder,
     Seed,
     about,
+    budget,
     fresh_key,
     load_energies,
     print_json,
     progress_bar,
 )
+from irem.cli.tally import Tally
 from irem.descent import Energy, Solution
 from irem.errors import InputError
 from irem.evaluation import Calibration, read_calibrations
 from irem.interrupt import Interrupt
-from irem.training import Run
+from irem.training import Run, solve_checked
 
-EXAMPLE = "Example: irem solve runs/add x.npy --out y.npy"
+EXAMPLE = "Example: irem solve zoo:shortest-path lengths.csv --out distances.csv"
 
 _CALIBRATION_PROBLEMS = 1000
 
@@ -44,6 +46,9 @@ def command(
     ],
     out: Annotated[Path, typer.Option(help="Where the answers go: .npy, .npz or .csv.")],
     descent: DescentOptions,
+    only_verified: Annotated[
+        bool, typer.Option("--only-verified", help="Write NaN for answers that are not verified.")
+    ] = False,
     max_error: Annotated[
         float | None,
         typer.Option(
@@ -58,7 +63,7 @@ def command(
     seed: Seed = 0,
     json: Json = False,
 ) -> None:
-    """Answer problems."""
+    """Answer problems, and check the answers."""
     arrays.check_output(out, x)
     _check_error(max_error, descent)
     loaded = load_energies(run)
@@ -66,23 +71,37 @@ def command(
     if not 0 <= model < len(loaded.models):
         raise InputError(f"`model` must be from 0 to {len(loaded.models) - 1}, got {model}.")
     pages = Pages.read(x, loaded.models[model])
+    chosen = loaded.models[model]
     trust = None if max_error is None else (_calibration(loaded, model), max_error)
-    tally = _Tally(decided=0 if loaded.task.binary else None)
+    tally = Tally(loaded.task.binary, budget(loaded, options["max_steps"]))
+    # Who sets the rule or the budget of a descent gets that descent and no other.
+    by = irem.solve if descent != DescentOptions() else solve_checked
+    if by is solve_checked:
+        options = {"starts": starts}
     try:
-        _answer(pages, out, {**options, "key": fresh_key(seed, "solve")}, trust, tally)
+        _answer(
+            pages,
+            out,
+            functools.partial(pages.solutions, by=by, key=fresh_key(seed, "solve"), **options),
+            _Filter(only_verified, trust),
+            tally,
+        )
     except KeyboardInterrupt:
         typer.echo(f"irem: interrupted; '{out}' is as it was before.", err=True)
         raise typer.Exit(130) from None
+    tally.faults = _faults(chosen, pages) if tally.refused else ()
     if json:
-        asked = {"starts": starts, "max_error": max_error, "max_steps": options["max_steps"]}
+        asked = {"starts": starts, "max_error": max_error, "max_steps": tally.max_steps}
         shape = tally.shape(pages.problems)
         print_json({**about(loaded), "out": str(out), "shape": shape, **asked, **tally.as_dict()})
-        return
-    tally.tell(out, options["max_steps"], max_error)
+    else:
+        tally.tell(out, max_error)
+    tally.warn()
+    if tally.unanswered:
+        raise typer.Exit(1)
 
 
-@dataclasses.dataclass(frozen=True)
-class Pages:
+class Pages(NamedTuple):
     """The problems of a file, answered at once or, if they are many, page by page.
 
     Arguments:
@@ -108,26 +127,41 @@ class Pages:
         batch, _ = model.format.as_batch(x)
         return Pages(model, x, jax.tree.leaves(batch)[0].shape[0], None)
 
-    def solutions(self, options: dict[str, Any]) -> Iterator[Solution]:
-        """Answer the problems."""
+    def solutions(self, *, by: Any, **options: Any) -> Iterator[Solution]:
+        """Answer the problems by a function like `irem.solve`."""
         if self.page_size is None:
-            return iter([irem.solve(self.model, self.x, **options)])
-        return irem.solve_pages(self.model, self.x, page_size=self.page_size, **options)
+            return iter([by(self.model, self.x, **options)])
+        return irem.solve_pages(self.model, self.x, page_size=self.page_size, by=by, **options)
 
 
-def _answer(
-    pages: Pages,
-    out: Path,
-    options: dict[str, Any],
-    trust: tuple[Calibration, float] | None,
-    tally: "_Tally",
-) -> None:
+class _Filter(NamedTuple):
+    """Which answers are left out: those not verified, or with too large an expected error."""
+
+    only_verified: bool
+    trust: tuple[Calibration, float] | None
+
+    def __call__(self, solution: Solution) -> tuple[Solution, np.ndarray]:
+        """Return the solution with what is expected of it, and which answers are left out."""
+        left_out = np.zeros(np.shape(solution.steps), bool)
+        if self.trust is not None:
+            calibration, max_error = self.trust
+            solution = calibration.annotate(solution)
+            left_out |= np.asarray(solution.expected_error) > max_error
+        if self.only_verified:
+            verified = solution.verified
+            left_out |= True if verified is None else ~np.asarray(verified)
+        return solution, left_out
+
+
+def _answer(pages: Pages, out: Path, solutions: Any, keep: _Filter, tally: Tally) -> None:
     """Answer all problems and write the answers as they come, whole or not at all."""
     with (
         progress_bar("answering", pages.problems) as advance,
         arrays.Writer.open(out, pages.problems) as writer,
         Interrupt("Stopping; Ctrl-C again stops at once.") as interrupt,
+        warnings.catch_warnings(),
     ):
+        warnings.simplefilter("ignore", UserWarning)  # refused problems are told below
 
         def on_batch(done: int) -> None:
             advance(done)
@@ -135,83 +169,22 @@ def _answer(
             if interrupt.asked:
                 raise KeyboardInterrupt
 
-        for solution in pages.solutions({**options, "on_batch": on_batch}):
-            abstained = np.zeros(np.shape(solution.steps), bool)
-            if trust is not None:
-                calibration, max_error = trust
-                solution = calibration.annotate(solution)
-                abstained = np.asarray(solution.expected_error) > max_error
-            writer.add(solution, abstained)
-            tally.add(solution, abstained)
+        for solution in solutions(on_batch=on_batch):
+            solution, left_out = keep(solution)
+            writer.add(solution, left_out)
+            tally.add(solution, left_out)
 
 
-@dataclasses.dataclass
-class _Tally:
-    """What is reported of all answers together; `decided` where they are to be 0 or 1."""
-
-    problems: int = 0
-    steps: int = 0
-    converged: int = 0
-    abstained: int = 0
-    unfamiliar: int = 0
-    decided: int | None = None
-    energy: float = 0.0
-    reasons: Counter[str] = dataclasses.field(default_factory=Counter)
-    answer: tuple[int, ...] = ()
-    alone: bool = False
-
-    def add(self, solution: Solution, abstained: np.ndarray) -> None:
-        self.alone = np.ndim(solution.steps) == 0
-        self.answer = solution.y.shape if self.alone else solution.y.shape[1:]
-        self.problems += np.size(solution.steps)
-        self.steps += int(np.sum(solution.steps))
-        self.converged += int(np.sum(np.asarray(solution.converged)))
-        self.abstained += int(abstained.sum())
-        self.energy += float(np.asarray(solution.energy, np.float64).sum())
-        self.reasons.update(solution.reasons())
-        if solution.expected_error is not None:
-            self.unfamiliar += int(np.isinf(solution.expected_error).sum())
-        if self.decided is not None:
-            self.decided += int(np.sum(np.asarray(solution.decided) & ~abstained))
-
-    def shape(self, problems: int) -> list[int]:
-        return list(self.answer) if self.alone else [problems, *self.answer]
-
-    def as_dict(self) -> dict[str, Any]:
-        decided = {} if self.decided is None else {"decided": self.decided / self.problems}
-        return {
-            "problems": self.problems,
-            "steps_mean": self.steps / self.problems,
-            "converged": self.converged / self.problems,
-            "energy_mean": self.energy / self.problems,
-            "reasons": dict(self.reasons),
-            "abstained": self.abstained,
-            "unfamiliar": self.unfamiliar,
-            **decided,
-        }
-
-    def tell(self, out: Path, max_steps: int, max_error: float | None) -> None:
-        decided = ""
-        if self.decided is not None:
-            decided = f"{100 * self.decided / self.problems:.1f} % decided; "
-        what = "one problem" if self.problems == 1 else f"{self.problems} problems"
-        typer.echo(
-            f"Answered {what} in {self.steps / self.problems:.1f} steps on average; "
-            f"{100 * self.converged / self.problems:.1f} % converged; {decided}written to '{out}'."
-        )
-        if max_error is not None:
-            typer.echo(
-                f"Abstained from {self.abstained} of {self.problems}: their expected error is "
-                f"above {max_error:g} ({self.unfamiliar} are unlike the validation problems); "
-                "their answers are NaN."
-            )
-        lost = self.problems - self.converged
-        if lost:
-            typer.echo(
-                f"irem: {lost} of {self.problems} had not converged after {max_steps} steps and "
-                "may be wrong: too little training, or a problem unlike those of training.",
-                err=True,
-            )
+def _faults(model: Any, pages: Pages) -> tuple[str, ...]:
+    """Why the first few problems that are refused are, with their places."""
+    size = pages.page_size or pages.problems
+    for first in range(0, pages.problems, size):
+        some = pages.x if pages.page_size is None else pages.x[first : first + size]
+        faults = enumerate(model.task.domain.faults(model.format.as_batch(some)[0]), first)
+        told = [f"Problem {i}: {fault}" for i, fault in faults if fault is not None]
+        if told:
+            return tuple(told[:3])
+    return ()
 
 
 def _check_error(max_error: float | None, descent: DescentOptions) -> None:

@@ -15,13 +15,17 @@ from irem.descent.halting import AbstractHalt as AbstractHalt
 from irem.descent.halting import AnyOf as AnyOf
 from irem.descent.halting import EnergyUnchanged as EnergyUnchanged
 from irem.descent.halting import GradientSmall as GradientSmall
+from irem.descent.halting import Stationary as Stationary
 from irem.descent.points import Landscape as Landscape
 from irem.descent.points import Move as Move
 from irem.descent.points import Point as Point
 from irem.descent.points import evaluate as evaluate
+from irem.descent.protocols import DEFAULT_STEP as DEFAULT_STEP
+from irem.descent.protocols import MAX_STEPS as MAX_STEPS
 from irem.descent.protocols import Baseline as Baseline
 from irem.descent.protocols import Energy as Energy
-from irem.descent.rules import MAX_STEPS as MAX_STEPS
+from irem.descent.protocols import default_max_steps as default_max_steps
+from irem.descent.protocols import default_step as default_step
 from irem.descent.searches import AbstractSearch as AbstractSearch
 from irem.descent.searches import Backtracking as Backtracking
 from irem.descent.searches import Fixed as Fixed
@@ -31,7 +35,7 @@ from irem.descent.solution import Solution as Solution
 from irem.descent.solution import Trajectory as Trajectory
 from irem.descent.solver import solve as solve
 from irem.descent.solver import solve_pages as solve_pages
-from irem.descent.steps import DEFAULT_STEP as DEFAULT_STEP
+from irem.descent.starts import split_key as split_key
 from irem.descent.steps import STEPS as STEPS
 from irem.descent.steps import FixedStep as FixedStep
 from irem.descent.steps import Step as Step
@@ -40,3 +44,4 @@ from irem.descent.steps import conjugate_gradient as conjugate_gradient
 from irem.descent.steps import lbfgs as lbfgs
 from irem.descent.steps import momentum as momentum
 from irem.descent.steps import nesterov as nesterov
+from irem.descent.wolfe import Wolfe as Wolfe

@@ -13,10 +13,11 @@ r"""Algorithm 2 of the paper: answer a problem by descending its energy.
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree, ScalarLike
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree, ScalarLike
 
 from irem.descent.halting import is_minimum, reason_to_stop
-from irem.descent.points import Landscape, Point, evaluate
+from irem.descent.points import Landscape, Point, evaluate, project
+from irem.descent.precision import in_best_precision
 from irem.descent.protocols import Energy
 from irem.descent.rules import Descent
 from irem.descent.solution import RUNNING, Reason, Solution, Trajectory
@@ -27,13 +28,14 @@ def first_point(
     energy: Energy, x: PyTree, shape: tuple[int, ...], *, key: PRNGKeyArray
 ) -> Float[Array, "..."]:
     """Return where a descent without a given first guess begins, for answers of this shape."""
-    return energy.begin(energy.guess(x, shape, key=key), key=jax.random.fold_in(key, 1))
+    return energy.begin(x, energy.guess(x, shape, key=key), key=jax.random.fold_in(key, 1))
 
 
 class State(eqx.Module):
     """One descent after some steps. `reason` is `RUNNING` until it stops."""
 
     point: Point
+    moved: Bool[Array, ""]
     first_energy: Float[Array, ""]
     step: PyTree[Array]
     halt: PyTree[Array]
@@ -43,10 +45,11 @@ class State(eqx.Module):
 
 def start(descent: Descent, landscape: Landscape, y0: Float[Array, "..."]) -> State:
     """Return a descent at its first point."""
-    point = evaluate(landscape, y0)
+    point = evaluate(landscape, project(landscape, y0))
     reason = jnp.where(point.is_finite(), RUNNING, Reason.NOT_FINITE)
     step, halt = descent.step.init(point, descent.step_size), descent.halt.init(point)
-    return State(point, point.energy, step, halt, jnp.zeros((), jnp.int32), reason)
+    zero = jnp.zeros((), jnp.int32)
+    return State(point, jnp.array(False), point.energy, step, halt, zero, reason)
 
 
 def update(
@@ -60,16 +63,21 @@ def advance(descent: Descent, landscape: Landscape, state: State) -> State:
     """Try one step; stop at a minimum, with the last step, or where the energy is not finite."""
     before, steps = state.point, state.steps + 1
     direction, length = descent.step.propose(state.step)
-    trial = evaluate(landscape, update(before.y, direction, length))
+    trial = evaluate(landscape, project(landscape, update(before.y, direction, length)))
     move, step = descent.step.judge(state.step, before, trial)
     after = choose(move.accepted, move.trial, before)
     halt, verdict = descent.halt(state.halt, before, after, move)
     finite = move.trial.is_finite()
     reason = reason_to_stop(verdict, finite, steps >= descent.max_steps)
-    # Where the energy never changed, a minimum cannot be told from any other stationary point.
-    flat = is_minimum(reason) & (after.energy == state.first_energy)
-    reason = jnp.where(flat, Reason.FLAT, reason)
-    moved = State(after, state.first_energy, step, halt, steps, reason)
+    # Where the energy never changed, a minimum cannot be told from any other stationary point. A
+    # gradient that became small tells it, also where the energy is too large to change.
+    moved = state.moved | move.accepted
+    unchanged = after.energy == state.first_energy
+    unchanged = jnp.where(reason == Reason.GRADIENT_SMALL, ~moved, unchanged)
+    if after.free is not None:  # where bounds hold every entry, the gradient is not zero
+        unchanged &= jnp.any(after.free)
+    reason = jnp.where(is_minimum(reason) & unchanged, Reason.FLAT, reason)
+    moved = State(after, moved, state.first_energy, step, halt, steps, reason)
     diverged = eqx.tree_at(lambda s: s.reason, state, jnp.full_like(reason, Reason.NOT_FINITE))
     return choose(finite | ~move.accepted, moved, diverged)
 
@@ -88,6 +96,7 @@ def finish(state: State, trajectory: Trajectory | None = None) -> Solution:
     )
 
 
+@in_best_precision
 @eqx.filter_jit
 def minimise(descent: Descent, x: PyTree, y0: Float[Array, "problems ..."]) -> Solution:
     """Descend on every problem of a batch until the slowest has stopped."""

@@ -7,13 +7,12 @@ gradient is Optimistix's.
 """
 
 import abc
-from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Float, PyTree
+from jaxtyping import Array, Bool, Float, PyTree
 
 from irem.checks import count
 from irem.errors import InputError
@@ -138,8 +137,26 @@ class Momentum(AbstractDirection):
         return optax.trace(self.decay, nesterov=self.nesterov)
 
 
+class CurvatureMemory(eqx.Module):
+    """The last point and its gradient, and the last steps with the change of the gradient on them.
+
+    A step and its change are divided by the length of the step, which leaves their curvature as it
+    is and keeps products away from the ends of the floating-point range.
+    """
+
+    y: Float[Array, " entries"]
+    gradient: Float[Array, " entries"]
+    is_empty: Bool[Array, ""]
+    steps: Float[Array, "memory entries"]
+    changes: Float[Array, "memory entries"]
+
+
 class LBFGS(AbstractDirection):
-    """A quasi-Newton direction from the last steps: `optax.scale_by_lbfgs`.
+    """A quasi-Newton direction from the last steps (Liu and Nocedal, 1989).
+
+    `optax.scale_by_lbfgs` is not used because it remembers every step, also those along which the
+    gradient did not rise. They are left out here, as the estimate of the curvature is positive
+    definite without them alone.
 
     Arguments:
         memory: Number of steps that are remembered.
@@ -156,18 +173,73 @@ class LBFGS(AbstractDirection):
         """True: the direction knows the curvature, and with it the length."""
         return True
 
-    def init(self, y: Float[Array, "..."]) -> PyTree[Array]:
+    def init(self, y: Float[Array, "..."]) -> CurvatureMemory:
         """Return an empty memory."""
-        return optax.scale_by_lbfgs(self.memory).init(y)
+        zero, pairs = jnp.zeros_like(jnp.ravel(y)), jnp.zeros((self.memory, y.size), y.dtype)
+        return CurvatureMemory(zero, zero, jnp.array(True), pairs, pairs)
 
     def __call__(
-        self, gradient: Float[Array, "..."], memory: Any, y: Float[Array, "..."]
-    ) -> tuple[Float[Array, "..."], PyTree[Array]]:
+        self, gradient: Float[Array, "..."], memory: CurvatureMemory, y: Float[Array, "..."]
+    ) -> tuple[Float[Array, "..."], CurvatureMemory]:
         """Return the gradient times the estimated inverse Hessian."""
-        direction, after = _update(optax.scale_by_lbfgs(self.memory), gradient, memory, y)
-        # Before any curvature is known, Optax shortens the gradient to a norm of at most 1; the
-        # steps of training may be longer.
-        return choose(memory.count == 0, gradient, direction), after
+        flat = jnp.ravel(gradient)
+        memory = _remember(memory, jnp.ravel(y), flat)
+        # Entries at a bound, whose gradient is zero, stay there: the others make up the landscape.
+        moving = flat != 0
+        direction = _inverse_hessian_product(
+            jnp.where(moving, memory.steps, 0.0), jnp.where(moving, memory.changes, 0.0), flat
+        )
+        return direction.reshape(y.shape), memory
+
+
+def _remember(
+    memory: CurvatureMemory, y: Float[Array, " entries"], gradient: Float[Array, " entries"]
+) -> CurvatureMemory:
+    """Return the memory at a new point, with the step to it if its curvature is positive."""
+    step, change = y - memory.y, gradient - memory.gradient
+    # At a bound the gradient is zero by definition: such entries say nothing of the curvature.
+    known = (gradient != 0) & (memory.gradient != 0)
+    step, change = jnp.where(known, step, 0), jnp.where(known, change, 0)
+    length = jnp.linalg.norm(step)
+    step, change = (pair / jnp.where(length > 0, length, 1.0) for pair in (step, change))
+    curvature, eps = jnp.vdot(step, change), jnp.finfo(y.dtype).eps
+    positive = (curvature > eps * jnp.linalg.norm(change)) & ~memory.is_empty
+    newer = [
+        jnp.concatenate([pairs[1:], pair[None]])
+        for pairs, pair in ((memory.steps, step), (memory.changes, change))
+    ]
+    steps, changes = choose(positive, newer, [memory.steps, memory.changes])
+    return CurvatureMemory(y, gradient, jnp.array(False), steps, changes)
+
+
+def _inverse_hessian_product(
+    steps: Float[Array, "memory entries"],
+    changes: Float[Array, "memory entries"],
+    gradient: Float[Array, " entries"],
+) -> Float[Array, " entries"]:
+    """Return the product of the inverse Hessian of L-BFGS with a gradient: the two-loop recursion.
+
+    The newest pair is the last; places that are empty yet hold zeros.
+    """
+    curvature = jnp.sum(steps * changes, axis=1)
+    weights = jnp.where(curvature > 0, 1 / jnp.where(curvature > 0, curvature, 1.0), 0.0)
+
+    def backward(rest: Array, pair: tuple[Array, Array, Array]) -> tuple[Array, Array]:
+        step, change, weight = pair
+        alpha = weight * jnp.vdot(step, rest)
+        return rest - alpha * change, alpha
+
+    def forward(product: Array, pair: tuple[Array, Array, Array, Array]) -> tuple[Array, None]:
+        step, change, weight, alpha = pair
+        return product + (alpha - weight * jnp.vdot(change, product)) * step, None
+
+    pairs = (steps, changes, weights)
+    rest, alphas = jax.lax.scan(backward, gradient, pairs, reverse=True)
+    newest = curvature.size - 1 - jnp.argmax((curvature > 0)[::-1])
+    norm = jnp.vdot(changes[newest], changes[newest])
+    usable = (norm > 0) & (curvature[newest] > 0)
+    scale = jnp.where(usable, curvature[newest] / jnp.where(usable, norm, 1.0), 1.0)
+    return jax.lax.scan(forward, scale * rest, (*pairs, alphas))[0]
 
 
 class ConjugateMemory(eqx.Module):

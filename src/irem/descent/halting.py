@@ -124,6 +124,115 @@ class GradientSmall(AbstractHalt):
         return state, jnp.where(small, Reason.GRADIENT_SMALL, RUNNING)
 
 
+# How much the least curvature grows with every new least gradient, so that what was met long ago is
+# forgotten.
+_FORGET = 1.2
+# The distance to the minimum, as a share of the answer, that counts where rounding ends a descent.
+_ROUNDED_XTOL = 1e-4
+# A descent that is so many times as far away as its first guess is large has no minimum before it.
+_DIVERGED_BEYOND = 1e12
+# A small answer is measured by so much of its distance from the first guess.
+_SHARE_OF_DISTANCE = 0.1
+
+
+class StationaryMemory(eqx.Module):
+    """Memory of `Stationary`.
+
+    Arguments:
+        first_y: The first guess.
+        largest_gradient: The largest norm of a gradient so far.
+        least_gradient: The least one.
+        least_energy: The least energy so far.
+        curvature: The least curvature along the last steps.
+        small_steps: Number of small steps in a row.
+        idle_steps: Number of steps in a row without progress.
+    """
+
+    first_y: Float[Array, "..."]
+    largest_gradient: Float[Array, ""]
+    least_gradient: Float[Array, ""]
+    least_energy: Float[Array, ""]
+    curvature: Float[Array, ""]
+    small_steps: Int[Array, ""]
+    idle_steps: Int[Array, ""]
+
+
+class Stationary(AbstractHalt):
+    r"""Stop where the gradient is small and a minimum is near: the rule for quasi-Newton steps.
+
+    The distance to the minimum is taken to be $\|\nabla E\| / \kappa$, where $\kappa$ is the least
+    curvature along the last steps. It is small if it is at most `xtol` times the size of the
+    answer, and the gradient is if its norm is at most `gtol` times the largest one of the descent.
+    A descent has converged after `patience` steps in a row, none cut short, where both are small
+    and the step itself is at most a tenth of that distance. Where rounding ends all progress
+    before, it has converged if both are small, a distance of 1e-4 being so, and else stalled
+    (`Reason.STALLED`).
+
+    Arguments:
+        patience: How many small steps in a row.
+        xtol: The share of the size of the answer that is a small distance; by default 1e-6 in 64
+            bits, and 1e-4 in 32.
+        gtol: The share of the largest gradient that is a small gradient.
+        idle_patience: How many steps in a row may neither lower the energy by more than rounding
+            nor the gradient.
+    """
+
+    patience: int = 2
+    xtol: float | None = None
+    gtol: float = 1e-3
+    idle_patience: int = 30
+
+    def __check_init__(self) -> None:
+        """Refuse a rule that would stop at once, or never."""
+        for name in ("patience", "idle_patience"):
+            count(name, getattr(self, name))
+        positive("gtol", self.gtol)
+        if self.xtol is not None:
+            positive("xtol", self.xtol)
+
+    def init(self, point: Point) -> StationaryMemory:
+        """Remember the first guess."""
+        zero, norm = jnp.zeros((), jnp.int32), _norm(point)
+        unknown = jnp.full_like(norm, jnp.inf)
+        return StationaryMemory(point.y, norm, norm, point.energy, unknown, zero, zero)
+
+    def __call__(
+        self, state: StationaryMemory, before: Point, after: Point, move: Move
+    ) -> tuple[StationaryMemory, Verdict]:
+        """Count the step if it is small, or made no progress."""
+        norm, step = _norm(after), _largest(after.y - before.y)
+        travelled = _largest(after.y - state.first_y)
+        xtol = _default_xtol(after) if self.xtol is None else self.xtol
+        size = jnp.maximum(_largest(after.y), _SHARE_OF_DISTANCE * travelled)
+        largest = jnp.maximum(state.largest_gradient, norm)
+        less = norm < 0.9 * state.least_gradient
+        progress = (state.least_energy - after.energy > rounding(after.energy)) | less
+        curvature = jnp.where(move.accepted, _curvature(before, after), jnp.inf)
+        curvature = jnp.minimum(curvature, jnp.where(less, _FORGET, 1.0) * state.curvature)
+        vanishing = norm <= self.gtol * largest
+        near = vanishing & (norm <= curvature * xtol * size)
+        near_enough = vanishing & (norm <= curvature * jnp.maximum(xtol, _ROUNDED_XTOL) * size)
+        # A step that was cut short is no sign of a minimum.
+        small = near & (step <= 0.1 * xtol * size) & (move.share > 0.5)
+        small_steps = jnp.where(small, state.small_steps + 1, 0)
+        state = StationaryMemory(
+            first_y=state.first_y,
+            largest_gradient=largest,
+            least_gradient=jnp.minimum(norm, state.least_gradient),
+            least_energy=jnp.minimum(after.energy, state.least_energy),
+            curvature=curvature,
+            small_steps=jnp.where(move.accepted, small_steps, state.small_steps),
+            idle_steps=jnp.where(progress, 0, state.idle_steps + 1),
+        )
+        vanished = (state.small_steps >= self.patience) | (norm == 0)
+        at_end = move.given_up | (state.idle_steps >= self.idle_patience)
+        ended = jnp.where(near_enough, Reason.GRADIENT_SMALL, Reason.STALLED)
+        verdict = jnp.where(at_end, ended, RUNNING)
+        verdict = jnp.where(vanished, Reason.GRADIENT_SMALL, verdict)
+        diverged = travelled > _DIVERGED_BEYOND * (1 + _largest(state.first_y))
+        return state, jnp.where(diverged, Reason.STALLED, verdict)
+
+
 class AnyOf(AbstractHalt):
     """Stop as soon as one of several rules does, for its reason; `a | b` means the same.
 
@@ -172,3 +281,23 @@ def is_minimum(reason: Verdict) -> Bool[Array, ""]:
 
 def _norm(point: Point) -> Float[Array, ""]:
     return jnp.linalg.norm(jnp.ravel(point.gradient))
+
+
+def _largest(array: Float[Array, "..."]) -> Float[Array, ""]:
+    return jnp.max(jnp.abs(array))
+
+
+def _curvature(before: Point, after: Point) -> Float[Array, ""]:
+    """Return the curvature along a step: the change of the slope over its length."""
+    step = after.y - before.y
+    if before.free is not None and after.free is not None:
+        step = jnp.where(before.free & after.free, step, 0.0)
+    length = jnp.linalg.norm(jnp.ravel(step))
+    step = step / jnp.where(length > 0, length, 1.0)
+    change = jnp.vdot(step, after.gradient - before.gradient)
+    return jnp.where(length > 0, change / length, jnp.inf)
+
+
+def _default_xtol(point: Point) -> float:
+    """Return what rounding of the gradient lets a descent reach on a landscape of condition 1e3."""
+    return 1e-6 if jnp.finfo(point.energy.dtype).eps < 1e-10 else 1e-4

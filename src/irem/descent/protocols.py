@@ -1,6 +1,6 @@
 """What `solve` needs of a model: an energy to descend on, or a network that answers by itself."""
 
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from jaxtyping import Array, PRNGKeyArray, PyTree
 
@@ -11,7 +11,11 @@ from irem.formats import AbstractFormat
 
 @runtime_checkable
 class Energy(Protocol):
-    """As much of an energy, or of a trained model, as a descent needs."""
+    """As much of an energy, or of a trained model, as a descent needs.
+
+    It may also have a `default_step` and a `default_max_steps`, the step rule and the step budget
+    where none is given, and a `task` that knows which problems it answers and checks the answers.
+    """
 
     @property
     def step_size(self) -> float | None:
@@ -31,11 +35,11 @@ class Energy(Protocol):
         """Return a first guess at the answer to one problem."""
         ...
 
-    def begin(self, y0: Array, *, key: PRNGKeyArray | None) -> Array:
+    def begin(self, x: PyTree, y0: Array, *, key: PRNGKeyArray | None) -> Array:
         """Return the point of the landscape that a descent from a first guess starts at."""
         ...
 
-    def read(self, point: Array) -> Array:
+    def read(self, x: PyTree, point: Array) -> Array:
         """Return the answer at a point of the landscape."""
         ...
 
@@ -56,3 +60,29 @@ class Baseline(Protocol):
     def predict(self, x: PyTree, num_steps: int, *, key: PRNGKeyArray) -> Trajectory:
         """Return the answer to one problem after every step; index 0 is the first guess."""
         ...
+
+
+MAX_STEPS = 500
+"""The step budget of a descent where neither its caller nor its energy has another."""
+
+DEFAULT_STEP = "backtracking"
+"""The step rule of trained energies that have no other: the surest one (docs, Inference)."""
+
+QUASI_NEWTON = "lbfgs"
+"""The step rule of energies that were not trained with steps of their own."""
+
+_HAND_WRITTEN_MAX_STEPS = 10_000
+
+
+def default_step(model: Any) -> str:
+    """Return the name of the step rule that a model is descended with where none is given."""
+    if getattr(model, "step_size", None) is None:
+        return QUASI_NEWTON
+    return getattr(model, "default_step", DEFAULT_STEP)
+
+
+def default_max_steps(model: Any) -> int:
+    """Return the step budget of a model where none is given."""
+    if getattr(model, "step_size", None) is None:
+        return _HAND_WRITTEN_MAX_STEPS
+    return getattr(model, "default_max_steps", MAX_STEPS)

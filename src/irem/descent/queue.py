@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from irem.descent.algorithm2 import State, advance, finish, start
+from irem.descent.precision import in_best_precision
 from irem.descent.rules import Descent
 from irem.descent.solution import RUNNING, Solution
 from irem.trees import choose
@@ -36,6 +37,7 @@ class _Queue(eqx.Module):
     taken: Int[Array, ""]
 
 
+@in_best_precision
 def minimise_queued(
     descent: Descent,
     x: PyTree,

@@ -6,11 +6,13 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
 from irem.descent.algorithm2 import State, advance, finish, start
+from irem.descent.precision import in_best_precision
 from irem.descent.rules import Descent
 from irem.descent.solution import RUNNING, Solution, Trajectory
 from irem.trees import choose
 
 
+@in_best_precision
 @eqx.filter_jit
 def minimise_recorded(
     descent: Descent, x: PyTree, y0: Float[Array, "problems ..."], length: int
@@ -27,7 +29,7 @@ def minimise_recorded(
 
         first = start(descent, landscape, y0)
         state, (ys, energies) = jax.lax.scan(body, first, length=length)
-        ys = jnp.concatenate([y0[None], ys])
+        ys = jnp.concatenate([first.point.y[None], ys])
         energies = jnp.concatenate([first.point.energy[None], energies])
         return finish(state, Trajectory(ys, energies))
 

@@ -7,15 +7,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, ScalarLike
 
-from irem.descent.halting import AbstractHalt, EnergyUnchanged
-from irem.descent.protocols import Energy
+from irem.descent.halting import AbstractHalt, EnergyUnchanged, Stationary
+from irem.descent.protocols import QUASI_NEWTON, Energy, default_max_steps, default_step
 from irem.descent.searches import AbstractSearch
 from irem.descent.steps import Step, as_step
+from irem.descent.wolfe import Wolfe
 
 Rule = TypeVar("Rule")
-
-MAX_STEPS = 500
-"""Number of steps after which a descent stops where no other is given."""
 
 
 class Descent(eqx.Module):
@@ -40,17 +38,29 @@ def make_descent(
     energy: Energy,
     step: Step | AbstractSearch | ScalarLike | str | None = None,
     halt: AbstractHalt | None = None,
-    max_steps: int = MAX_STEPS,
+    max_steps: int | None = None,
 ) -> Descent:
     """Return the descent on an energy that the options of `solve` describe."""
     size = energy.step_size
+    rule = as_step(default_step(energy) if step is None else step)
+    budget = default_max_steps(energy) if max_steps is None else max_steps
     return Descent(
         energy=energy,
-        step=_with_arrays(as_step(step)),
-        halt=_with_arrays(EnergyUnchanged() if halt is None else halt),
+        step=_with_arrays(rule),
+        halt=_with_arrays(_default_halt(energy, rule) if halt is None else halt),
         step_size=None if size is None else jnp.asarray(size, float),
-        max_steps=jnp.asarray(max_steps, jnp.int32),
+        max_steps=jnp.asarray(budget, jnp.int32),
     )
+
+
+def _default_halt(energy: Energy, step: Step) -> AbstractHalt:
+    """Return the halting rule where none is given.
+
+    Most trained energies were made so that a descent along the gradient ends at the answer. Others,
+    which are descended by quasi-Newton steps, promise nothing: there the gradient has to vanish.
+    """
+    quasi_newton = default_step(energy) == QUASI_NEWTON and isinstance(step.search, Wolfe)
+    return Stationary() if quasi_newton else EnergyUnchanged()
 
 
 def _with_arrays(rule: Rule) -> Rule:

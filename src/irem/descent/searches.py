@@ -27,7 +27,7 @@ from irem.trees import choose
 _REJECTIONS_BEFORE_RESTART = 4
 # The first step of training leads almost to the answer, so no step has to be longer than so many of
 # it, also where a badly learned energy decreases without a bound.
-_LONGEST_IN_FIRST_STEPS = 4.0
+LONGEST_IN_FIRST_STEPS = 4.0
 # Where a step promises less than rounding, one so many times as long is tried next.
 _PROBE_FACTOR = 10.0
 # Bound of the length for hand-written energies.
@@ -206,7 +206,7 @@ class Backtracking(AbstractSearch):
         size = jnp.asarray(step_size if trained else 1.0, dtype)
         # Answers are of the size of first guesses, at most the root of their number of entries:
         # longer steps are not needed on a plateau either.
-        first_steps = _LONGEST_IN_FIRST_STEPS * size * _norm(point.gradient)
+        first_steps = LONGEST_IN_FIRST_STEPS * size * _norm(point.gradient)
         distance = jnp.maximum(first_steps, math.sqrt(point.y.size))
         zero = jnp.zeros((), jnp.int32)
         return SearchState(
@@ -292,8 +292,13 @@ class Backtracking(AbstractSearch):
 
 def _reach(state: SearchState, line: Line) -> Float[Array, ""]:
     """Return the length of a step as far as the bound of the distance allows."""
+    return longest_on(line, state.max_distance)
+
+
+def longest_on(line: Line, distance: Float[Array, ""]) -> Float[Array, ""]:
+    """Return the length of a step on a line that goes this far."""
     norm = _norm(line.direction)
-    return jnp.where(norm > 0, state.max_distance / jnp.where(norm > 0, norm, 1.0), jnp.inf)
+    return jnp.where(norm > 0, distance / jnp.where(norm > 0, norm, 1.0), jnp.inf)
 
 
 def _norm(array: Float[Array, "..."]) -> Float[Array, ""]:

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from irem.metrics import rounded
+from irem.verdicts import Verdict
 
 
 class Reason(enum.IntEnum):
@@ -24,6 +25,10 @@ class Reason(enum.IntEnum):
     """The gradient almost vanished: a minimum."""
     FLAT = 4
     """The energy never changed from that of the first guess, which may not be a minimum."""
+    STALLED = 5
+    """No step lowers the energy any more, but its gradient is not small: not a minimum."""
+    REFUSED = 6
+    """The problem is outside the domain of the model: there is no answer, and `y` is NaN."""
 
     @property
     def label(self) -> str:
@@ -74,6 +79,9 @@ class Solution(eqx.Module):
         spread: With several starts: how much their answers differ, as the root of the mean squared
             distance from the mean of the answers, over entries and starts.
         expected_error: With a calibration: the mean squared error to expect of the answer.
+        verdict: Of a model that knows its task: what a check of the answer says, as a number of
+            `irem.Verdict`.
+        residual: By how much the answer misses what it should satisfy, in relative terms.
     """
 
     y: Float[Array, "..."]
@@ -86,14 +94,31 @@ class Solution(eqx.Module):
     trajectory: Trajectory | None = None
     spread: Float[Array, "..."] | None = None
     expected_error: Float[Array, "..."] | None = None
+    verdict: Int[Array, "..."] | None = None
+    residual: Float[Array, "..."] | None = None
+
+    @property
+    def verified(self) -> Bool[Array, "..."] | None:
+        """Whether the answer was checked and holds; `None` where nothing checks answers.
+
+        An answer that cannot be checked is not verified: `verdict` tells it from one that failed.
+        """
+        return None if self.verdict is None else self.verdict == Verdict.VERIFIED
 
     @property
     def answered(self) -> Bool[Array, "..."]:
-        """Whether there is an answer at all: its energy, or every entry of a baseline, is finite.
+        """Whether there is an answer at all; only then does `y` mean anything.
 
-        Only then does `y` mean anything.
+        There is none where the energy (of a baseline, an entry) is not finite, where the problem
+        was refused, and where the energy never changed, unless a check verifies the first guess.
         """
-        return self._of_problems(jnp.isfinite(self.y if self.energy is None else self.energy))
+        finite = self._of_problems(jnp.isfinite(self.y if self.energy is None else self.energy))
+        if self.reason is None:
+            return finite
+        flat = self.reason == Reason.FLAT
+        if self.verified is not None:
+            flat = flat & ~self.verified
+        return finite & ~flat & (self.reason != Reason.REFUSED)
 
     @property
     def rounded(self) -> Float[Array, "..."]:

@@ -9,12 +9,14 @@ import jax
 import numpy as np
 from jaxtyping import Array, Key, PRNGKeyArray, PyTree, ScalarLike
 
-from irem.checks import count, numeric
+from irem.checks import count
 from irem.descent.baselines import answer_all, as_baseline, refuse_options_of_descents
 from irem.descent.batches import even_size, minimise_all, minimise_all_recorded
 from irem.descent.halting import AbstractHalt
-from irem.descent.protocols import Baseline, Energy
-from irem.descent.rules import MAX_STEPS, make_descent
+from irem.descent.judging import judged, refuse
+from irem.descent.problems import as_problems
+from irem.descent.protocols import MAX_STEPS, Baseline, Energy, default_max_steps
+from irem.descent.rules import make_descent
 from irem.descent.searches import AbstractSearch
 from irem.descent.solution import Solution, Trajectory
 from irem.descent.starts import count_problems, first_points, lowest_of_starts, repeat
@@ -33,7 +35,7 @@ def solve(
     key: PRNGKeyArray | Key[Array, " problems"] | None = None,
     step: Step | AbstractSearch | ScalarLike | str | None = None,
     halt: AbstractHalt | None = None,
-    max_steps: int = MAX_STEPS,
+    max_steps: int | None = None,
     starts: int = 1,
     trajectory: bool = False,
     on_batch: Callable[[int], None] | None = None,
@@ -44,19 +46,25 @@ def solve(
     there are many, one that has stopped is replaced by the next. Products are computed in full
     float32, whatever the device prefers. A baseline, which has no energy, answers in its own way.
 
+    A trained model knows its task: problems outside its domain are refused, and every answer is
+    checked (`Solution.verdict`, `Solution.residual`). What is returned is what the descent found.
+    `Run.solve` also spends more steps and restarts on answers that fail their check.
+
     Arguments:
         model: A trained model, an energy, or a baseline.
-        x: One problem, or problems along a leading axis.
+        x: One problem, or problems along a leading axis; `None` for functions of the answer alone.
         y0: First guesses, shaped like the answers; by default as the energy draws them, uniform in
             (-1, 1). With several starts they have an axis of starts after that of problems.
         key: Where first guesses are drawn from, or one key for each problem. The guesses of problem
             `i` depend on `key` and `i` alone.
         step: How a step is taken: a step rule, a search along the gradient such as
             `Backtracking()`, the size of a fixed step, or a name of `irem.descent.STEPS`. By
-            default `"backtracking"`.
-        halt: When to stop; by default `EnergyUnchanged()`.
+            default that of the energy.
+        halt: When to stop; by default `EnergyUnchanged()`, and `Stationary()` for energies that are
+            descended by L-BFGS where no other step is given, as all hand-written ones.
         max_steps: Number of steps, each one evaluation of the gradient, after which every descent
-            stops. For the trajectory of a baseline, the number of its steps.
+            stops; by default that of the energy. For the trajectory of a baseline, the number of
+            its steps.
         starts: From how many guesses each problem is descended; the answer of lowest energy wins,
             and `Solution.spread` says how much the answers differ.
         trajectory: Whether to keep the answer after every step.
@@ -73,27 +81,31 @@ def solve(
         >>> irem.solve(energy, x, y0).y.round(2)
         Array([[1., 2.]], dtype=float32)
     """
-    for name, value in (("max_steps", max_steps), ("starts", starts)):
-        count(name, value)
+    count("starts", starts)
+    if max_steps is not None:
+        count("max_steps", max_steps)
     if not isinstance(model, Energy):
         given = {"y0": y0, "step": step, "halt": halt}
         options = {name: value is not None for name, value in given.items()}
-        options["max_steps"] = max_steps != MAX_STEPS and not trajectory
+        options["max_steps"] = max_steps is not None and not trajectory
         options["starts"] = starts > 1
-        num_steps = max_steps if trajectory else None
+        num_steps = (max_steps or MAX_STEPS) if trajectory else None
         return _solve_baseline(model, x, key, num_steps, options, on_batch)
-    x, alone = model.format.as_batch(x)
+    x, alone = as_problems(model.format, x, y0, starts)
+    refused = refuse(model, x, alone=alone)
     points = first_points(model, x, y0, alone=alone, key=key, starts=starts)
-    descent = make_descent(model, step, halt, max_steps)
-    x, on_done = repeat(x, starts), count_problems(on_batch, starts)
+    budget = default_max_steps(model) if max_steps is None else max_steps
+    descent, on_done = make_descent(model, step, halt, budget), count_problems(on_batch, starts)
+    walked = repeat(x, starts)
     with jax.default_matmul_precision("float32"):
         if trajectory:
-            solution = minimise_all_recorded(descent, x, points, max_steps, on_done=on_done)
+            solution = minimise_all_recorded(descent, walked, points, budget, on_done=on_done)
         else:
-            solution = minimise_all(descent, x, points, on_done=on_done)
-    solution = read_answers(model, solution)
+            solution = minimise_all(descent, walked, points, on_done=on_done)
+    solution = read_answers(model, walked, solution)
     if starts > 1:
         solution = lowest_of_starts(solution, starts)
+    solution = judged(model, x, solution, refused)
     return _first(solution) if alone else solution
 
 
@@ -103,6 +115,7 @@ def solve_pages(
     *,
     key: PRNGKeyArray,
     page_size: int | None = None,
+    by: Callable[..., Solution] | None = None,
     **options: Any,
 ) -> Iterator[Solution]:
     """Answer more problems than memory holds, such as a memory map of a file, page after page.
@@ -116,6 +129,7 @@ def solve_pages(
         key: Where first guesses are drawn from.
         page_size: How many problems make a page; by default so many that the problems of a page
             take some tens of megabytes.
+        by: What answers a page: `solve` itself, or a function like it.
         options: As for `solve`.
 
     Returns:
@@ -126,12 +140,12 @@ def solve_pages(
     """
     pages = split_pages(x.shape, page_size)
     for page in pages:  # refuse bad problems before the first answer
-        numeric("x", x[page], keep_integers=True)
-    keys = jax.random.split(key, x.shape[0])
+        model.format.as_batch(x[page])
+    keys, answer = jax.random.split(key, x.shape[0]), solve if by is None else by
 
     def answers() -> Iterator[Solution]:
         for page in pages:
-            yield solve(model, np.ascontiguousarray(x[page]), key=keys[page], **options)
+            yield answer(model, np.ascontiguousarray(x[page]), key=keys[page], **options)
 
     return answers()
 
@@ -156,11 +170,12 @@ def split_pages(
     return [slice(first, first + size) for first in range(0, problems, size)]
 
 
-def read_answers(energy: Energy, solution: Solution) -> Solution:
-    """Return the answers in place of the points of the landscape."""
-    y, path = jax.vmap(energy.read)(solution.y), solution.trajectory
+def read_answers(energy: Energy, x: PyTree, solution: Solution) -> Solution:
+    """Return the answers in place of the points of the landscapes of the problems `x`."""
+    y, path = jax.vmap(energy.read)(x, solution.y), solution.trajectory
     if path is not None:
-        path = Trajectory(jax.vmap(jax.vmap(energy.read))(path.ys), path.energies)
+        several = jax.vmap(energy.read, in_axes=(None, 0))
+        path = Trajectory(jax.vmap(several)(x, path.ys), path.energies)
     return Solution(**{**vars(solution), "y": y, "trajectory": path})
 
 

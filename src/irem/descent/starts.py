@@ -51,7 +51,8 @@ def first_points(
         keys = jax.vmap(lambda k: jax.random.split(k, starts))(keys).reshape(-1)
     if y0 is not None:
         guesses = _given_guesses(y0, alone, size, shape, starts)
-        return jax.vmap(lambda y, k: energy.begin(y, key=k))(guesses, keys)
+        begin = lambda x, y, k: energy.begin(x, y, key=k)  # noqa: E731
+        return jax.vmap(begin)(repeat(x, starts), guesses, keys)
     if shape is None:
         raise InputError(
             "This energy does not know the shape of its answers: give a first guess `y0`, or build "

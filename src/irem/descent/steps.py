@@ -21,7 +21,9 @@ from irem.descent.directions import (
     OptaxDirection,
 )
 from irem.descent.points import Move, Point
+from irem.descent.protocols import DEFAULT_STEP
 from irem.descent.searches import AbstractSearch, Backtracking, Fixed
+from irem.descent.wolfe import Wolfe
 from irem.errors import InputError
 from irem.settings import Registry
 from irem.trees import choose
@@ -90,6 +92,8 @@ class Step(eqx.Module):
         """Return the state with a new line that begins at `point`."""
         gradient = self.search.scale(search) * point.gradient
         direction, memory = self.direction(gradient, memory, point.y)
+        if point.free is not None:
+            direction = jnp.where(point.free, direction, 0.0)
         slope = -jnp.vdot(direction, point.gradient)
         if self.search.needs_descent:
             downhill = jnp.isfinite(slope) & (slope < 0)
@@ -131,8 +135,8 @@ def adam() -> Step:
 
 @functools.cache
 def lbfgs(memory: int = 10) -> Step:
-    """Return L-BFGS with backtracking: a quasi-Newton direction from the last `memory` steps."""
-    return Step(LBFGS(memory), Backtracking(decrease=_DECREASE_WITH_MEMORY))
+    """Return L-BFGS: a quasi-Newton direction from the last `memory` steps, with a Wolfe search."""
+    return Step(LBFGS(memory), Wolfe())
 
 
 @functools.cache
@@ -154,9 +158,6 @@ STEPS: Registry[Callable[[], Step]] = Registry(
     },
 )
 """Every step rule that has a name."""
-
-DEFAULT_STEP = "backtracking"
-"""The step rule where none is given: the surest one (see the docs, Inference)."""
 
 
 def as_step(step: Any) -> Step:

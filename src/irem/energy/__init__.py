@@ -3,11 +3,15 @@
 from irem.energy.base import AbstractEnergy as AbstractEnergy
 from irem.energy.base import AbstractJointEnergy as AbstractJointEnergy
 from irem.energy.conv import Conv as Conv
+from irem.energy.entrywise import Entrywise as Entrywise
 from irem.energy.function import from_function as from_function
 from irem.energy.gine import GINE as GINE
+from irem.energy.lowrank import LowRank as LowRank
+from irem.energy.minplus import MinPlus as MinPlus
 from irem.energy.mlp import MLP as MLP
 from irem.energy.pair import Pair as Pair
 from irem.energy.pair import Paths as Paths
+from irem.energy.polynomial import Polynomial as Polynomial
 from irem.energy.sat import SAT as SAT
 from irem.energy.sat import Clauses as Clauses
 from irem.energy.sat import Formulas as Formulas
@@ -16,6 +20,17 @@ from irem.energy.table import Table as Table
 from irem.settings import Registry as _Registry
 
 ENERGIES: _Registry[type[AbstractEnergy]] = _Registry(
-    "energy", {"mlp": MLP, "gine": GINE, "conv": Conv, "pair": Pair, "table": Table}
+    "energy",
+    {
+        "mlp": MLP,
+        "gine": GINE,
+        "conv": Conv,
+        "pair": Pair,
+        "table": Table,
+        "polynomial": Polynomial,
+        "min-plus": MinPlus,
+        "low-rank": LowRank,
+        "entrywise": Entrywise,
+    },
 )
 """Every energy that can be named in a recipe. The first one that fits a task is its default."""

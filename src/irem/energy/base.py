@@ -2,7 +2,7 @@
 
 import abc
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -21,6 +21,14 @@ class AbstractEnergy(AbstractFittedComponent):
     differentiated twice, in `y` and then in the parameters, so it has to be smooth almost
     everywhere: swish rather than ReLU, and no norm without a guard at zero.
     """
+
+    default_step: ClassVar[str] = "backtracking"
+    """The step rule of a trained model where none is given: a name of `irem.descent.STEPS`."""
+    default_max_steps: ClassVar[int] = 500
+    """The step budget of a trained model where none is given."""
+
+    in_double: ClassVar[bool] = False
+    """Whether descents are in 64 bits, for energies too steep or too flat for 32."""
 
     @property
     @abc.abstractmethod
@@ -41,16 +49,17 @@ class AbstractEnergy(AbstractFittedComponent):
         del x
         return first_guess(key, shape)
 
-    def begin(self, y0: Array, *, key: PRNGKeyArray | None) -> Array:
-        """Return the point of the landscape that a descent starts from, given a first guess.
+    def begin(self, x: PyTree, y0: Array, *, key: PRNGKeyArray | None) -> Array:
+        """Return the point of the landscape of `x` that a descent from a first guess starts at.
 
-        A landscape may have more coordinates than an answer, as that of a scratchpad.
+        A landscape may have other coordinates than an answer, as that of a scratchpad.
         """
-        del key
+        del x, key
         return y0
 
-    def read(self, point: Array) -> Array:
-        """Return the answer at a point of the landscape."""
+    def read(self, x: PyTree, point: Array) -> Array:
+        """Return the answer at a point of the landscape of `x`."""
+        del x
         return point
 
     def __call__(self, x: PyTree, y: Array) -> Float[Array, ""]:

@@ -61,8 +61,9 @@ class Scratchpad(AbstractEnergy):
         joint = self.energy.joint_landscape(x)
         return lambda point: joint(*self.split(point))
 
-    def begin(self, y0: Array, *, key: PRNGKeyArray | None) -> Array:
+    def begin(self, x: PyTree, y0: Array, *, key: PRNGKeyArray | None) -> Array:
         """Return a first guess with a random scratchpad beside it."""
+        del x
         if not self.energy.scratch:
             return y0
         if key is None:
@@ -74,8 +75,9 @@ class Scratchpad(AbstractEnergy):
         y0 = y0 if self.energy.fixed_shape is None else jnp.ravel(y0)
         return jnp.concatenate([y0, z0], axis=-1)
 
-    def read(self, point: Array) -> Array:
+    def read(self, x: PyTree, point: Array) -> Array:
         """Return the answer at a point, without the scratchpad."""
+        del x
         return self.split(point)[0]
 
     def split(self, point: Array) -> tuple[Array, Array]:

@@ -35,7 +35,8 @@ class Calibration:
     the descent, the gradient that is left, the steps taken and the size of the answer; a monotone
     function then takes it to the mean error of validation problems with such a score. Problems
     whose statistics lie far outside those of the validation problems have no expected error: it is
-    infinite.
+    infinite. What a check knows comes first: the residual of an answer that is verified bounds its
+    error, whatever its problem is like.
 
     Arguments:
         centre: Means of the statistics.
@@ -94,14 +95,16 @@ class Calibration:
     def expected_error(self, solution: Solution) -> np.ndarray:
         """The mean squared error to expect of each answer; infinite where nothing like it is known.
 
-        The result has the shape of `solution.steps`.
+        The result has the shape of `solution.steps`. Of an answer that is verified, no more is
+        expected than its residual allows.
         """
         statistics = _statistics(solution)
         finite = np.where(np.isfinite(statistics), statistics, 0)
         scores = _quadratic(finite, self.centre, self.scale) @ self.weights
         errors = np.interp(scores, self.scores, self.errors)
         familiar = ((statistics >= self.low) & (statistics <= self.high)).all(1)
-        return np.where(familiar, errors, np.inf).reshape(np.shape(solution.steps))
+        expected = np.where(familiar, errors, np.inf)
+        return np.minimum(expected, _bound(solution)).reshape(np.shape(solution.steps))
 
     def annotate(self, solution: Solution) -> Solution:
         """The solution with `expected_error` filled in."""
@@ -143,6 +146,27 @@ def write_calibrations(run: Run, calibrations: Sequence[Calibration]) -> None:
     write_whole(run.path / CALIBRATION, (json.dumps(kept) + "\n").encode())
 
 
+def _bound(solution: Solution) -> np.ndarray:
+    """The mean squared error that the residuals of verified answers allow; infinite for others."""
+    if solution.residual is None:
+        return np.full(np.size(solution.steps), np.inf)
+    residual = np.atleast_1d(np.asarray(solution.residual, np.float64))
+    verified = np.atleast_1d(np.asarray(solution.verified))
+    return np.where(verified, np.square(residual) * _mean(np.square(_entries(solution))), np.inf)
+
+
+def _entries(solution: Solution) -> np.ndarray:
+    """The entries of every answer that are numbers, and NaN in place of those that are not."""
+    y = np.asarray(solution.y, np.float64).reshape(np.size(solution.steps), -1)
+    return np.where(np.isfinite(y), y, np.nan)
+
+
+def _mean(entries: np.ndarray) -> np.ndarray:
+    """The mean over the entries of every answer that are numbers."""
+    number = (~np.isnan(entries)).sum(1)
+    return np.where(number > 0, np.nansum(entries, 1) / np.maximum(number, 1), np.nan)
+
+
 def _regress(design: np.ndarray, target: np.ndarray) -> np.ndarray:
     square = design.T @ design + _RIDGE * len(design) * np.eye(design.shape[1])
     return np.linalg.solve(square, design.T @ target)
@@ -161,19 +185,19 @@ def _statistics(solution: Solution) -> np.ndarray:
     first = np.atleast_1d(np.asarray(solution.first_energy, np.float64))
     gradient = np.atleast_1d(np.asarray(solution.gradient_norm, np.float64))
     steps = np.atleast_1d(np.asarray(solution.steps, np.float64))
-    y = np.asarray(solution.y, np.float64).reshape(len(energy), -1)
-    entries = y.shape[1]
+    y = _entries(solution)
+    entries, mean = y.shape[1], _mean(y)
     with np.errstate(invalid="ignore", over="ignore"):
         columns = [
             energy,
             np.log(np.abs(first - energy) + 1e-9),
             np.log(gradient / np.sqrt(entries) + 1e-12),
             np.log1p(steps),
-            y.mean(1),
-            np.log(np.square(y).mean(1) + 1e-12),
-            np.log(y.std(1) + 1e-9),
-            np.log(np.abs(y).max(1) + 1e-9),
-            np.log((y**4).mean(1) + 1e-12),
+            mean,
+            np.log(_mean(np.square(y)) + 1e-12),
+            np.log(np.sqrt(_mean(np.square(y - mean[:, None]))) + 1e-9),
+            np.log(np.nanmax(np.abs(y), axis=1, initial=0.0) + 1e-9),
+            np.log(_mean(y**4) + 1e-12),
             np.full(len(energy), np.log(entries)),
         ]
     return np.stack(columns, axis=1)

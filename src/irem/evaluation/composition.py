@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from irem.checks import count
-from irem.descent import MAX_STEPS, Step, solve
+from irem.descent import Step, solve
 from irem.errors import InputError
 from irem.evaluation.scores import Answering
 from irem.tasks import AbstractTask
@@ -36,7 +36,7 @@ def compose(
     operations: int,
     *,
     problems: int = 1000,
-    max_steps: int = MAX_STEPS,
+    max_steps: int | None = None,
     step: Step | float | str | None = None,
     key: PRNGKeyArray,
 ) -> list[float]:

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from irem.checks import count
-from irem.descent import MAX_STEPS, Energy, Step, solve
+from irem.descent import Energy, Step, default_max_steps, solve
 from irem.errors import InputError
 from irem.evaluation.landscapes import Plane, descents, energy_by_distance, plane
 from irem.evaluation.scores import problem_errors
@@ -162,7 +162,7 @@ def heights(
     levels: Sequence[Difficulty],
     *,
     problems: int = 100,
-    max_steps: int = MAX_STEPS,
+    max_steps: int | None = None,
     step: Step | float | str | None = None,
     on_batch: Callable[[int], None] | None = None,
     key: PRNGKeyArray,
@@ -183,7 +183,7 @@ def steps_spent(
     levels: Sequence[Difficulty],
     *,
     problems: int = 100,
-    max_steps: int = MAX_STEPS,
+    max_steps: int | None = None,
     step: Step | float | str | None = None,
     on_batch: Callable[[int], None] | None = None,
     key: PRNGKeyArray,
@@ -195,7 +195,8 @@ def steps_spent(
         solutions = [solve(model, batch.x, **options) for model in models]
         steps[label_of(level)] = np.concatenate([np.asarray(s.steps) for s in solutions])
         converged[label_of(level)] = float(np.mean([np.asarray(s.converged) for s in solutions]))
-    return Effort(steps, converged, max_steps)
+    budget = default_max_steps(models[0]) if max_steps is None else max_steps
+    return Effort(steps, converged, budget)
 
 
 def element_errors(

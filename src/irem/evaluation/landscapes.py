@@ -10,7 +10,15 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
-from irem.descent import MAX_STEPS, Energy, Landscape, Solution, Step, solve
+from irem.descent import (
+    Energy,
+    Landscape,
+    Solution,
+    Step,
+    default_max_steps,
+    default_step,
+    solve,
+)
 from irem.evaluation.scores import problem_errors
 from irem.formats import AbstractFormat
 from irem.problem import Problem
@@ -73,7 +81,7 @@ def energy_by_distance(
     batch: Problem,
     *,
     candidates: int = 8,
-    max_steps: int = MAX_STEPS,
+    max_steps: int | None = None,
     step: Step | float | str | None = None,
     on_batch: Callable[[int], None] | None = None,
     key: PRNGKeyArray,
@@ -152,6 +160,14 @@ class _Points(eqx.Module):
         return self.model.step_size
 
     @property
+    def default_step(self) -> str:
+        return default_step(self.model)
+
+    @property
+    def default_max_steps(self) -> int:
+        return default_max_steps(self.model)
+
+    @property
     def format(self) -> AbstractFormat:
         return self.model.format
 
@@ -161,10 +177,11 @@ class _Points(eqx.Module):
     def guess(self, x: PyTree, shape: tuple[int, ...], *, key: PRNGKeyArray) -> Array:
         return self.model.guess(x, shape, key=key)
 
-    def begin(self, y0: Array, *, key: PRNGKeyArray | None) -> Array:
-        return self.model.begin(y0, key=key)
+    def begin(self, x: PyTree, y0: Array, *, key: PRNGKeyArray | None) -> Array:
+        return self.model.begin(x, y0, key=key)
 
-    def read(self, point: Array) -> Array:
+    def read(self, x: PyTree, point: Array) -> Array:
+        del x
         return point
 
 
@@ -182,7 +199,7 @@ def _energies(
 
     def one(x: PyTree, point: Array, y: Array) -> Array:
         # `read` picks some of the coordinates, and its transpose puts them where they were.
-        answer, put = jax.vjp(model.read, point)
+        answer, put = jax.vjp(lambda p: model.read(x, p), point)
         return model.landscape(x)(point - put(answer)[0] + put(y)[0])
 
     return jax.vmap(one)(x, points, y)

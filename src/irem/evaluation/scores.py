@@ -11,13 +11,13 @@ from jaxtyping import PRNGKeyArray
 
 from irem.checks import count
 from irem.descent import (
-    MAX_STEPS,
     AbstractHalt,
     Baseline,
     Energy,
     Reason,
     Solution,
     Step,
+    default_max_steps,
     solve,
 )
 from irem.metrics import rounded
@@ -87,7 +87,7 @@ def evaluate(
     difficulty: Difficulty = "same",
     *,
     problems: int = 1000,
-    max_steps: int = MAX_STEPS,
+    max_steps: int | None = None,
     step: Step | float | str | None = None,
     halt: AbstractHalt | None = None,
     on_batch: Callable[[int], None] | None = None,
@@ -100,7 +100,7 @@ def evaluate(
         task: Where the problems come from.
         difficulty: Which of them.
         problems: How many.
-        max_steps: Step budget of every descent.
+        max_steps: Step budget of every descent; by default as in `irem.solve`.
         step: The step rule; by default as in `irem.solve`.
         halt: When to stop; by default `EnergyUnchanged()`.
         on_batch: As in `irem.solve`; every model answers all problems.
@@ -137,14 +137,15 @@ def score(
     *,
     step: Step | float | str | None = None,
     halt: AbstractHalt | None = None,
-    max_steps: int = MAX_STEPS,
+    max_steps: int | None = None,
     on_batch: Callable[[int], None] | None = None,
     key: PRNGKeyArray,
 ) -> Evaluation:
     """Evaluate on problems that were drawn before."""
     walk = {"step": step, "halt": halt, "max_steps": max_steps, "on_batch": on_batch}
     found = [solve(model, test_set.batch.x, **walk, key=key) for model in _as_models(models)]
-    return summarise(test_set, found, max_steps)
+    budget = default_max_steps(_as_models(models)[0]) if max_steps is None else max_steps
+    return summarise(test_set, found, budget)
 
 
 def summarise(test_set: TestSet, found: Sequence[Solution], max_steps: int) -> Evaluation:

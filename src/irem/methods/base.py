@@ -48,6 +48,11 @@ class AbstractMethod(AbstractComponent):
         """Return name and settings of every part, as `for_task` takes them."""
         return {name: names.describe(getattr(self, name)) for name, names in self.parts.items()}
 
+    def bound_to(self, task: Any) -> AbstractMethod:
+        """Return the method with the task whose problems it answers, if it has a place for it."""
+        del task
+        return self
+
     @abc.abstractmethod
     def loss(
         self, problem: Problem, y0: Float[Array, "..."], *, key: PRNGKeyArray

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -39,6 +40,7 @@ class IREM(AbstractMethod):
         gradient: Through how much of the descent the loss is differentiated.
         num_steps: Steps of the descent in training (the paper's N).
         step_size: Size of a step (the paper's lambda).
+        task: What it was trained on, which knows which problems are answered and checks answers.
     """
 
     replays: ClassVar[bool] = True
@@ -50,6 +52,7 @@ class IREM(AbstractMethod):
     gradient: AbstractGradient = eqx.field(default=LastSteps(), kw_only=True)
     num_steps: int = setting(5)
     step_size: float = setting(100.0)
+    task: Any = eqx.field(static=True, default=None, kw_only=True)
 
     def __check_init__(self) -> None:
         """Refuse a descent without steps."""
@@ -79,6 +82,10 @@ class IREM(AbstractMethod):
         made_rule = rule_kind(**parsed(rule_kind, rule, f"the gradient rule {rule_name}"))
         return cls(made, gradient=made_rule, **parsed(cls, settings, "the method irem"))
 
+    def bound_to(self, task: Any) -> IREM:
+        """Return the method with its task, unless that holds arrays, which are no part of it."""
+        return dataclasses.replace(self, task=None if task.leaves() else task)
+
     def describe(self) -> dict[str, dict[str, Any]]:
         """Return name and settings of the energy and of the gradient rule."""
         inner = self.energy.energy if isinstance(self.energy, Scratchpad) else self.energy
@@ -90,7 +97,7 @@ class IREM(AbstractMethod):
         """Return the squared distance from the end of the descent to the answer (Algorithm 1)."""
         del key
         end = self.gradient.descend(self.energy, problem.x, y0, self.step_size, self.num_steps)
-        return square_error(self.energy.read(end), problem.y, problem.mask)[0], end
+        return square_error(self.energy.read(problem.x, end), problem.y, problem.mask)[0], end
 
     def start(self, x: PyTree, shape: tuple[int, ...], *, key: PRNGKeyArray) -> Float[Array, "..."]:
         """Return the point where the energy lets a descent begin."""
@@ -103,7 +110,7 @@ class IREM(AbstractMethod):
             raise InputError("`predict` needs an energy that knows the shape of its answers.")
         start = self.start(x, shape, key=key)
         path = descend_recorded(self.landscape(x), start, self.step_size, num_steps)
-        return Trajectory(jax.vmap(self.read)(path.ys), path.energies)
+        return Trajectory(jax.vmap(lambda y: self.read(x, y))(path.ys), path.energies)
 
     @property
     def format(self) -> AbstractFormat:
@@ -118,10 +125,25 @@ class IREM(AbstractMethod):
         """Return a first guess at the answer to one problem."""
         return self.energy.guess(x, shape, key=key)
 
-    def begin(self, y0: Array, *, key: PRNGKeyArray | None) -> Array:
-        """Return the point of the landscape that a descent from a first guess starts at."""
-        return self.energy.begin(y0, key=key)
+    @property
+    def in_double(self) -> bool:
+        """That of the energy."""
+        return self.energy.in_double
 
-    def read(self, point: Array) -> Array:
+    @property
+    def default_step(self) -> str:
+        """That of the energy."""
+        return self.energy.default_step
+
+    @property
+    def default_max_steps(self) -> int:
+        """That of the energy."""
+        return self.energy.default_max_steps
+
+    def begin(self, x: PyTree, y0: Array, *, key: PRNGKeyArray | None) -> Array:
+        """Return the point of the landscape that a descent from a first guess starts at."""
+        return self.energy.begin(x, y0, key=key)
+
+    def read(self, x: PyTree, point: Array) -> Array:
         """Return the answer at a point of the landscape."""
-        return self.energy.read(point)
+        return self.energy.read(x, point)

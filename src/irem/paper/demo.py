@@ -208,7 +208,7 @@ def demo_page(demo: Demo, drawn: "dict[str, matplotlib.figure.Figure]") -> str:
                     f"irem evaluate {demo.run.path} --difficulty harder",
                     f"irem solve {demo.run.path} matrices.npy --out inverses.npy",
                     "irem zoo",
-                    "irem evaluate zoo:connected-components --difficulty 30",
+                    "irem evaluate zoo:connected-components-protocol --difficulty 30",
                 ]
             ),
         ],

@@ -8,12 +8,15 @@ from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
+import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from irem.checks import count, known
+from irem.domain import Domain
 from irem.errors import InputError
 from irem.formats import AbstractFormat
 from irem.problem import Problem
+from irem.verdicts import Check, Verdict
 
 Difficulty = str | int
 """Which problems: a name, or a number, of nodes or of the strength of noise."""
@@ -28,7 +31,8 @@ class AbstractTask(abc.ABC):
 
     Arguments:
         variant: `"released"` draws problems as the authors' program does, `"paper"` as the text
-            of the paper says. The paper's numbers fit the released program.
+            of the paper says. The paper's numbers fit the released program. `"wide"`, where a task
+            has it, draws from a wide mixture of problems such as users bring.
     """
 
     name: ClassVar[str]
@@ -50,6 +54,13 @@ class AbstractTask(abc.ABC):
     oracle_problems: ClassVar[int | None] = None
     """On how many problems `oracle` is affordable, where it is a slow estimate."""
 
+    variants: ClassVar[tuple[str, ...]] = ("released", "paper")
+    """Values that `variant` may have."""
+    tolerance: ClassVar[float] = 0.01
+    """The largest residual with which an answer counts as verified."""
+    complete_check: ClassVar[bool] = True
+    """Whether an answer with a small residual is right; if not, it cannot be checked."""
+
     variant: str = "released"
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -61,12 +72,17 @@ class AbstractTask(abc.ABC):
 
     def __post_init__(self) -> None:
         """Refuse settings that make no problem."""
-        known("variant", self.variant, ("released", "paper"))
+        known("variant", self.variant, self.variants)
 
     @property
     @abc.abstractmethod
     def format(self) -> AbstractFormat:
         """What problems and answers look like."""
+
+    @property
+    def any_size(self) -> AbstractFormat:
+        """What problems of any size look like, where models take others than those of training."""
+        return self.format
 
     @abc.abstractmethod
     def sample(self, key: PRNGKeyArray, difficulty: Difficulty = "same") -> Problem:
@@ -79,6 +95,38 @@ class AbstractTask(abc.ABC):
     @abc.abstractmethod
     def oracle(self, x: PyTree) -> Float[Array, "..."]:
         """Return the best answer that can be given from `x` alone. Takes leading batch axes."""
+
+    @property
+    def domain(self) -> Domain:
+        """Which problems are answered; by default all of the right format."""
+        return Domain()
+
+    def residuals(self, x: PyTree, y: np.ndarray) -> np.ndarray | None:
+        """Return by how much answers miss what they should satisfy, in relative terms.
+
+        A residual bounds the relative error of an answer. It judges, and computes no answer.
+
+        Arguments:
+            x: A batch of problems.
+            y: Their answers, in float64.
+
+        Returns:
+            One number for each; `None` where a task has no check.
+        """
+        del x, y
+        return None
+
+    def check(self, x: PyTree, y: Any) -> Check:
+        """Return a verdict and a residual for every answer of a batch."""
+        with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+            residual = self.residuals(x, np.asarray(y, np.float64))
+        if residual is None:
+            nothing = np.full(np.shape(y)[0], np.nan)
+            return Check(np.full(nothing.shape, Verdict.UNCHECKED, np.int32), nothing)
+        residual = np.where(np.isnan(residual), np.inf, residual)
+        passed = Verdict.VERIFIED if self.complete_check else Verdict.UNCHECKED
+        verdict = np.where(residual <= self.tolerance, passed, Verdict.FAILED)
+        return Check(verdict.astype(np.int32), residual)
 
     @property
     def sizes(self) -> tuple[int, ...]:

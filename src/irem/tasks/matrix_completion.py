@@ -6,13 +6,17 @@ from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from irem.checks import count
+from irem.domain import Domain, Rule, as_arrays
 from irem.errors import InputError
-from irem.formats import Vectors
+from irem.formats import Tables, Vectors
+from irem.missing import given_entries
 from irem.problem import Problem
 from irem.tasks.base import AbstractTask, Difficulty
+from irem.tasks.wide_tables import draw_table, mean_filled, sampled_mean
 
 _RANK = 10
 _NOISE = 0.1
@@ -23,6 +27,8 @@ _FACTOR = {
     "paper": {"same": 0.22, "harder": 0.47},
 }
 _BURN_IN, _DRAWS = 50, 600
+# Entries have to be smaller, so that their squares are finite in 32 bits.
+_LARGEST = 1e15
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -32,15 +38,20 @@ class MatrixCompletion(AbstractTask):
     The matrix is $U V^\top + 0.1\,\epsilon$ with `U` and `V` of rank 10; harder problems have
     larger factors. The noise is part of the answer, so no method reaches zero.
 
+    The wide variant draws tables of rank 1 to 8 with or without noise, offsets and rounding, of
+    which 30 to 95 % are given, and of harder ones 15 to 40 %. Their missing entries are NaN.
+
     Arguments:
         size: Rows of the matrix, and columns unless they are told.
         columns: Columns of the matrix.
-        given: Share of the entries that are given.
+        given: Share of the entries that are given; the wide variant draws its own.
     """
 
     name: ClassVar[str] = "matrix-completion"
     summary: ClassVar[str] = "fill in the missing half of a noisy low-rank 20 x 20 matrix"
     power: ClassVar[int | None] = 1  # nearly: its noise does not grow along
+    variants: ClassVar[tuple[str, ...]] = ("released", "paper", "wide")
+    complete_check: ClassVar[bool] = False  # nobody knows what is missing
     trivial_mse: ClassVar = {"same": 0.0175, "harder": 0.2051}
     oracle_mse: ClassVar = {"same": 0.0162, "harder": 0.1575}
     oracle_problems: ClassVar[int | None] = 200
@@ -61,12 +72,24 @@ class MatrixCompletion(AbstractTask):
     @property
     def format(self) -> Vectors:
         """Shapes of `x` and `y`."""
-        shape = (self.size, self.columns or self.size)
-        return Vectors(shape, shape)
+        return Vectors(self._shape, self._shape, missing=self._is_wide)
+
+    @property
+    def any_size(self) -> Tables:
+        """Tables of any size."""
+        return Tables(1, self.format.x_shape, missing=self.format.missing)
+
+    @property
+    def domain(self) -> Domain:
+        """Tables of which something is given."""
+        rules = (_EMPTY_LINES,) if self._is_wide else ()
+        return Domain(_SOMETHING_GIVEN, _NOT_TOO_LARGE, *rules)
 
     def sample(self, key: PRNGKeyArray, difficulty: Difficulty = "same") -> Problem:
         """Draw one problem."""
         self.check_difficulty(difficulty)
+        if self._is_wide:
+            return Problem(*draw_table(key, self._shape, str(difficulty)))
         key_u, key_v, key_noise, key_given = jax.random.split(key, 4)
         scale = _FACTOR[self.variant][str(difficulty)]
         rows, columns = self.format.y_shape
@@ -78,17 +101,73 @@ class MatrixCompletion(AbstractTask):
         return Problem(jnp.where(given, y, 0.0), y)
 
     def trivial(self, x: Float[Array, "*batch n m"]) -> Float[Array, "*batch n m"]:
-        """Keep what is given, zero elsewhere."""
-        return x
+        """Keep what is given; elsewhere zero or, in the wide variant, the mean of it."""
+        return jnp.vectorize(mean_filled, signature="(n,m)->(n,m)")(x) if self._is_wide else x
 
     def oracle(self, x: Float[Array, "*batch n m"]) -> Float[Array, "*batch n m"]:
         """Mean of the posterior under the training distribution, by Gibbs sampling of the factors.
 
         The prior of the training distribution is kept on harder problems too; it costs next to
-        nothing there, because the data outweigh it.
+        nothing there, because the data outweigh it. The best answer to tables of the wide variant
+        is not known: a sampler with weak priors takes its place.
         """
+        if self._is_wide:
+            return jnp.vectorize(sampled_mean, signature="(n,m)->(n,m)")(x)
         posterior = functools.partial(_posterior_mean, scale=_FACTOR[self.variant]["same"])
         return jnp.vectorize(posterior, signature="(n,m)->(n,m)")(x)
+
+    def residuals(self, x: Array | np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return the largest change of a given entry, relative to their root mean square."""
+        return np.array([_change(a, b) for a, b in zip(as_arrays(x), y, strict=True)])
+
+    @property
+    def _shape(self) -> tuple[int, int]:
+        return self.size, self.columns or self.size
+
+    @property
+    def _is_wide(self) -> bool:
+        return self.variant == "wide"
+
+
+def _change(x: np.ndarray, y: np.ndarray) -> float:
+    """The largest change of a given entry of one table; infinite if any answer is not finite."""
+    given = given_entries(x)
+    if not given.any() or not np.isfinite(y).all():
+        return float("inf")
+    largest = np.abs(y - x)[given].max()
+    return float(largest / np.sqrt(np.mean(np.square(x[given])))) if largest > 0 else 0.0
+
+
+def _nothing_given(x: np.ndarray) -> str | None:
+    """Say how missing entries are written, if all of them are."""
+    if given_entries(x).any():
+        return None
+    return (
+        "no entry of the table is given; missing entries are NaN, infinite or empty cells or, in a "
+        "table without any of those, zeros."
+    )
+
+
+def _too_large(x: np.ndarray) -> str | None:
+    """Name the largest entry, if it is too large."""
+    sizes = np.abs(np.where(np.isfinite(x), x, 0.0))
+    if sizes.max() < _LARGEST:
+        return None
+    i, j = (int(k) for k in np.unravel_index(sizes.argmax(), x.shape))
+    return f"entry ({i}, {j}) is {x[i, j]:g}; divide the table by a number of that size."
+
+
+_SOMETHING_GIVEN = Rule(
+    "at least one entry is given; missing ones are NaN, infinite or empty cells or, in a table "
+    "without any of those, zeros",
+    _nothing_given,
+)
+_NOT_TOO_LARGE = Rule(f"entries are smaller than {_LARGEST:g}", _too_large)
+_EMPTY_LINES = Rule(
+    "a row of which nothing is given is answered by the mean of the other rows as completed, and "
+    "so is a column",
+    lambda _: None,
+)
 
 
 def _posterior_mean(x: Float[Array, "n m"], scale: float) -> Float[Array, "n m"]:

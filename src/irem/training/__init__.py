@@ -6,6 +6,8 @@ from irem.training.algorithm1 import TrainState as TrainState
 from irem.training.algorithm1 import init as init
 from irem.training.algorithm1 import iterate as iterate
 from irem.training.algorithm1 import run_chunk as run_chunk
+from irem.training.answering import RETRIES as RETRIES
+from irem.training.answering import solve_checked as solve_checked
 from irem.training.averages import AVERAGES as AVERAGES
 from irem.training.averages import AbstractAverage as AbstractAverage
 from irem.training.averages import ExponentialAverage as ExponentialAverage

@@ -16,10 +16,12 @@ from jaxtyping import PRNGKeyArray
 
 from irem import tasks
 from irem.checks import known
+from irem.descent import Energy, Solution, solve
 from irem.errors import InputError
 from irem.files import write_whole
 from irem.methods import METHODS, AbstractMethod, build_method
 from irem.tasks import AbstractTask
+from irem.training.answering import solve_checked
 from irem.training.checkpoint import load_arrays
 from irem.trees import map_arrays
 from irem.version import __version__
@@ -93,6 +95,25 @@ class Run(Generic[Model]):
             )
         return self.models[0]
 
+    def solve(self, x: Any, *, key: PRNGKeyArray | None = None, **options: Any) -> Solution:
+        """Answer problems with the model of a run with one seed, and check the answers.
+
+        Arguments:
+            x: One problem, or problems along a leading axis.
+            key: Where first guesses are drawn from; by default always the same.
+            options: As for `irem.training.solve_checked`: `retries`, `starts`, `on_batch`.
+
+        Examples:
+            >>> import irem, numpy as np
+            >>> answer = irem.load("zoo:matrix-inverse").solve(np.diag([1.0, 2.0, 4.0]))
+            >>> bool(answer.verified), answer.y.diagonal().round(2).tolist()
+            (True, [1.0, 0.5, 0.25])
+        """
+        key = jax.random.key(0) if key is None else key
+        if isinstance(self.model, Energy):
+            return solve_checked(self.model, x, key=key, **options)
+        return solve(self.model, x, key=key, **options)  # pyright: ignore[reportArgumentType]
+
 
 def load(
     path: str | Path, *, task: AbstractTask | None = None, like: AbstractMethod | None = None
@@ -123,7 +144,8 @@ def load(
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(f"'{path / SETTINGS}' is damaged: it lacks or spoils {error}.") from error
     stacked = load_arrays(path / CHECKPOINT, methods, prefix=prefix)
-    models, history = unstack(stacked, seeds), load_history(path, seeds)
+    models = tuple(model.bound_to(task) for model in unstack(stacked, seeds))
+    history = load_history(path, seeds)
     done = iterations_done(path)
     return Run(task, models, done, history, settings, path)
 

@@ -101,7 +101,8 @@ def train(
     states = eqx.filter_vmap(lambda m, k: init(training, m, k))(methods, keys)
     checkpoints = Checkpoints(out) if isinstance(out, str | Path) else out
     states, history = _run(training, states, settings, checkpoints, progress)
-    trained = unstack(average.read(states.average, states.method), keys.shape[0])
+    models = unstack(average.read(states.average, states.method), keys.shape[0])
+    trained = tuple(model.bound_to(task) for model in models)
     path = None if checkpoints is None else checkpoints.path
     return Run(task, trained, int(iterations), history, settings, path)  # pyright: ignore[reportReturnType]
 

@@ -11,8 +11,8 @@ import jax
 import numpy as np
 from jaxtyping import Float, Int, PRNGKeyArray
 
-from irem.checks import count, numeric
-from irem.descent import MAX_STEPS, Reason, solve
+from irem.checks import numeric
+from irem.descent import Reason, solve
 from irem.errors import InputError
 from irem.evaluation import Answering
 
@@ -61,7 +61,7 @@ def denoise(
     model: Answering,
     planes: Any,
     *,
-    max_steps: int = MAX_STEPS,
+    max_steps: int | None = None,
     on_tiles: Callable[[int], None] | None = None,
     tiling: Tiling | None = None,
     key: PRNGKeyArray,
@@ -75,7 +75,7 @@ def denoise(
         model: A model that was trained on `denoise`.
         planes: A grey picture of shape (height, width), or planes of colour before that; brightness
             goes from 0 to 1. Every plane is cleaned by itself.
-        max_steps: Step budget of every descent.
+        max_steps: Step budget of every descent; by default as in `irem.solve`.
         on_tiles: Called with a number of tiles whenever so many more of `num_tiles` are done.
         tiling: How large pictures are cut; by default `Tiling()`.
         key: For models that draw random numbers.
@@ -83,7 +83,6 @@ def denoise(
     Examples:
         `clean = irem.denoise(irem.load("runs/denoise").model, noisy, key=key).planes`
     """
-    count("max_steps", max_steps)
     tiling = Tiling() if tiling is None else tiling
     planes = np.asarray(numeric("planes", planes))
     if planes.ndim not in (2, 3) or planes.size == 0:

@@ -9,7 +9,7 @@ from jaxtyping import Bool, PRNGKeyArray
 
 from irem.apps.sat.formula import Formula
 from irem.checks import count
-from irem.descent import MAX_STEPS, solve
+from irem.descent import DEFAULT_STEP, MAX_STEPS, solve
 from irem.energy import SAT, Clauses
 
 
@@ -62,7 +62,7 @@ def satisfy(
     y, fewest = None, len(formula.literals)
     for number in range(1, rounds + 1):
         x = Clauses(literals, jnp.asarray(weights))
-        y = solve(energy, x, y, key=key, max_steps=max_steps).y
+        y = solve(energy, x, y, key=key, step=DEFAULT_STEP, max_steps=max_steps).y
         assignments = np.asarray(y) > 0
         satisfied = formula.satisfied_by(assignments)
         missing = (~satisfied).sum(1)

@@ -1,0 +1,75 @@
+"""Descents in 64 bits on energies that ask for it, whatever precision the user works in.
+
+A hand-written energy may be badly conditioned, and in 32 bits its gradient is rounding long before
+its minimum is reached. Energies that are `in_double` are descended in 64 bits, and their solutions
+rounded afterwards.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.core import Tracer
+from jaxtyping import Array, Float, PyTree
+
+from irem.descent.rules import Descent
+from irem.descent.solution import Reason, Solution
+from irem.descent.wolfe import Wolfe
+from irem.trees import map_arrays
+
+_BACKENDS = ("cpu", "gpu")
+
+
+def in_best_precision(minimise: Callable[..., Solution]) -> Callable[..., Solution]:
+    """Return a function of descents, problems and first points that works in 64 bits if it may."""
+
+    @functools.wraps(minimise)
+    def wrapped(
+        descent: Descent, x: PyTree, y0: Float[Array, "problems ..."], *options: Any, **named: Any
+    ) -> Solution:
+        if not _wants_double(descent, x, y0):
+            return minimise(descent, x, y0, *options, **named)
+        try:
+            with jax.enable_x64(True):
+                wide = map_arrays(_wide, (descent, x, y0))
+                solution = minimise(*wide, *options, **named)
+                return _finite(map_arrays(_narrow, solution))
+        except (TypeError, ValueError):
+            # The function insists on 32 bits; if that was not the reason, it fails again.
+            return minimise(descent, x, y0, *options, **named)
+
+    return wrapped
+
+
+def _wants_double(descent: Descent, x: PyTree, y0: Float[Array, "problems ..."]) -> bool:
+    # Other searches, the paper's fixed step among them, are what they are in the user's precision.
+    asked = getattr(descent.energy, "in_double", False) and isinstance(descent.step.search, Wolfe)
+    in_single = y0.dtype == jnp.float32 and not jax.config.read("jax_enable_x64")
+    traced = any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves((x, y0)))
+    return asked and in_single and not traced and jax.default_backend() in _BACKENDS
+
+
+def _finite(solution: Solution) -> Solution:
+    """Return a solution that does not call converged what is too large for 32 bits."""
+    assert solution.energy is not None
+    assert solution.converged is not None
+    assert solution.reason is not None
+    entries = jnp.isfinite(solution.y).reshape(solution.y.shape[0], -1).all(1)
+    lost = ~(entries & jnp.isfinite(solution.energy))
+    return dataclasses.replace(
+        solution,
+        reason=jnp.where(lost, Reason.NOT_FINITE, solution.reason).astype(jnp.int32),
+        converged=solution.converged & ~lost,
+    )
+
+
+def _wide(array: Array) -> Array:
+    return array.astype(jnp.float64) if array.dtype == jnp.float32 else array
+
+
+def _narrow(array: Array) -> Array:
+    narrow = {"float64": jnp.float32, "int64": jnp.int32}
+    return array.astype(narrow.get(str(array.dtype), array.dtype))

@@ -1,0 +1,94 @@
+"""Answers that are checked, and more thought about those that fail."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Key, PRNGKeyArray, PyTree
+
+from irem.descent import Energy, Solution, default_max_steps, solve, split_key
+from irem.verdicts import Verdict
+
+RETRIES = 3
+"""How often an answer that fails its check is sought again, each time from another first guess."""
+
+_STEP = "lbfgs"
+_MORE_STEPS = 4
+
+
+def solve_checked(
+    model: Energy,
+    x: Any,
+    *,
+    key: PRNGKeyArray | Key[Array, " problems"],
+    retries: int = RETRIES,
+    starts: int = 1,
+    on_batch: Callable[[int], None] | None = None,
+) -> Solution:
+    """Answer problems, check the answers, and think longer about those that fail their check.
+
+    The first try is `irem.solve` with the step rule and the budget of the model. Every other try
+    begins at another first guess, descends by L-BFGS, and has four times as many steps. Of all
+    tries the answer with the smallest residual is returned, and the steps of all are counted.
+
+    Arguments:
+        model: A trained model.
+        x: One problem, or problems along a leading axis.
+        key: Where first guesses are drawn from, or one key for each problem.
+        retries: How often an answer that fails is sought again.
+        starts: First guesses of the first try, of which the lowest energy wins.
+        on_batch: Called with a number of problems whenever so many more have had their first try.
+    """
+    x, alone = model.format.as_batch(x)
+    keys = split_key(key, jax.tree.leaves(x)[0].shape[0])
+    solution = solve(model, x, key=keys, starts=starts, on_batch=on_batch)
+    for attempt in range(1, retries + 1):
+        failed = _failed(solution)
+        if not failed.size:
+            break
+        some, some_keys = _padded(x, failed), _padded(keys, failed)
+        again = solve(
+            model,
+            some,
+            key=jax.vmap(lambda k, a=attempt: jax.random.fold_in(k, a))(some_keys),
+            step=_STEP,
+            max_steps=_MORE_STEPS * default_max_steps(model),
+        )
+        solution = _better(solution, again, failed)
+    return jax.tree.map(lambda leaf: leaf[0], solution) if alone else solution
+
+
+def _failed(solution: Solution) -> np.ndarray:
+    """The problems whose answers failed, where there was a descent at all."""
+    if solution.verdict is None:
+        return np.zeros(0, int)
+    return np.flatnonzero(
+        (np.asarray(solution.verdict) == Verdict.FAILED) & (np.asarray(solution.steps) > 0)
+    )
+
+
+def _padded(tree: PyTree, indices: np.ndarray) -> PyTree:
+    """Some of the problems, repeated up to a power of two: few sizes need few programs."""
+    size = 1 << (len(indices) - 1).bit_length()
+    chosen = np.resize(indices, size)
+    return jax.tree.map(lambda leaf: leaf[chosen], tree)
+
+
+def _better(solution: Solution, again: Solution, failed: np.ndarray) -> Solution:
+    """The solution with those answers of another try that have a smaller residual."""
+    again = jax.tree.map(lambda leaf: leaf[: len(failed)], again)
+    old, new = np.asarray(solution.residual)[failed], np.asarray(again.residual)
+    # A residual that is infinite is no smaller than another one.
+    improved = (new < old) & np.asarray(again.answered)
+    steps = solution.steps.at[failed].add(again.steps)
+    where, source = jnp.asarray(failed[improved]), jnp.asarray(np.flatnonzero(improved))
+    spread = solution.spread
+    chosen = jax.tree.map(
+        lambda a, b: a.at[where].set(b[source]),
+        dataclasses.replace(solution, spread=None),
+        dataclasses.replace(again, spread=None),
+    )
+    return dataclasses.replace(chosen, steps=steps, spread=spread)
