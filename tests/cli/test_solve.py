@@ -1,9 +1,11 @@
 """Long files, several starts, and abstaining."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 
 import irem
 from irem.cli.solve import Pages
@@ -97,7 +99,6 @@ def graphs(folder):
 @pytest.fixture(scope="module")
 def calibrated(runs, tmp_path_factory):
     """A copy of a run, so that others see it as it was."""
-    import shutil
 
     return shutil.copytree(runs["addition"], tmp_path_factory.mktemp("calibrated") / "run")
 
@@ -157,3 +158,55 @@ def test_what_solve_does_not_accept(options, sentence, x, runs, irem_cli, tmp_pa
     assert result.code == 2
     assert sentence in result.err
     assert not list(tmp_path.iterdir())
+
+
+def test_answers_that_fail_their_check_are_counted_and_left_out_if_asked(
+    x, runs, irem_cli, tmp_path
+):
+    out = tmp_path / "y.npz"
+    result = irem_cli("solve", runs["addition"], x, "--out", out, "--max-steps", 5)
+    assert result.code == 0
+    assert result.out.startswith("Verified 0 of 30, 30 failed; the largest residual is ")
+    assert "Each of 30 of 30 answers failed the check: do not rely on it." in result.err
+    with np.load(out) as kept:
+        assert not kept["verified"].any()
+        assert (kept["residual"] > 0.01).all()
+        assert np.isfinite(kept["y"]).all()
+    options = ("--max-steps", 5, "--only-verified", "--json")
+    told = json.loads(irem_cli("solve", runs["addition"], x, "--out", out, *options).out)
+    counts = {k: told[k] for k in ("problems", "verified", "unverified", "refused", "abstained")}
+    assert counts == {
+        "problems": 30,
+        "verified": 0,
+        "unverified": 30,
+        "refused": 0,
+        "abstained": 30,
+    }
+    assert told["largest_residual"] > 0.01
+    with np.load(out) as kept:
+        assert np.isnan(kept["y"]).all()
+
+
+@pytest.fixture
+def broken(runs, tmp_path):
+    """A copy of a run whose weights are not finite."""
+    folder = tmp_path / "broken"
+    shutil.copytree(runs["addition"], folder)
+    arrays = load_file(folder / "checkpoint.safetensors")
+    arrays = {
+        name: np.full_like(a, np.nan) if ".method." in name and a.dtype == np.float32 else a
+        for name, a in arrays.items()
+    }
+    save_file(arrays, folder / "checkpoint.safetensors")
+    return folder
+
+
+def test_weights_that_are_not_finite_give_no_answers_and_exit_code_1(x, broken, irem_cli, tmp_path):
+    result = irem_cli("solve", broken, x, "--out", tmp_path / "y.npy", "--json")
+    assert result.code == 1
+    assert json.loads(result.out)["unanswered"] == list(range(30))
+    assert "Each of 30 of 30 answers does not exist" in result.err
+    figure = irem_cli("figure", "landscape", broken, "--out", tmp_path / "a.png")
+    assert figure.code == 1
+    assert "No problem has an answer: weights of model 0" in figure.err
+    assert not (tmp_path / "a.png").exists()

@@ -1,5 +1,6 @@
 """Expected errors: learned from answers whose errors are known."""
 
+import dataclasses
 import json
 
 import jax.numpy as jnp
@@ -59,6 +60,21 @@ def test_what_is_unlike_the_validation_problems_has_no_expected_error(calibratio
     assert np.isfinite(calibration.expected_error(known)).all()
     far = np.asarray(strange.energy) > 10
     assert np.isinf(calibration.expected_error(strange)[far]).all()
+
+
+def test_what_a_check_knows_bounds_the_expected_error(calibration):
+    strange, _ = solutions(100, seed=3, scale=100.0)
+    residual = np.linspace(1e-6, 0.02, 100)
+    verdict = np.where(residual <= 0.01, irem.Verdict.VERIFIED, irem.Verdict.FAILED)
+    checked = dataclasses.replace(
+        strange, residual=jnp.asarray(residual), verdict=jnp.asarray(verdict)
+    )
+    expected, before = (calibration.expected_error(s) for s in (checked, strange))
+    bound = np.square(residual) * np.square(np.asarray(strange.y)).mean(1)
+    verified = verdict == irem.Verdict.VERIFIED
+    np.testing.assert_allclose(expected[verified], np.minimum(before, bound)[verified], rtol=1e-5)
+    np.testing.assert_array_equal(expected[~verified], before[~verified])
+    assert np.isinf(before[verified]).any()
 
 
 def test_an_answer_that_is_not_finite_has_no_expected_error(calibration):
