@@ -99,7 +99,6 @@ def graphs(folder):
 @pytest.fixture(scope="module")
 def calibrated(runs, tmp_path_factory):
     """A copy of a run, so that others see it as it was."""
-
     return shutil.copytree(runs["addition"], tmp_path_factory.mktemp("calibrated") / "run")
 
 

@@ -73,13 +73,13 @@ class Squares(AbstractEnergy):
 
 SQUARES = Squares(jnp.ones(()))
 MODEL = IREM(SQUARES, step_size=0.1).bound_to(Roots())
-X = np.linspace(0.5, 2.0, 40)[:, None]
+X = np.linspace(0.5, 2.0, 8)[:, None]
 
 
 def test_solve_checks_but_does_not_try_again():
     found = irem.solve(MODEL, X, key=KEY)
     right = np.asarray(found.y[:, 0]) > 0
-    assert 5 < right.sum() < 35
+    assert 0 < right.sum() < 8
     np.testing.assert_array_equal(found.verified, right)
     np.testing.assert_array_equal(found.verdict == Verdict.FAILED, ~right)
     assert np.asarray(found.residual)[right].max() < 0.01
@@ -115,7 +115,7 @@ def test_one_problem_alone_has_no_axis_of_problems():
 def test_problems_outside_the_domain_are_refused_and_the_others_answered():
     x = X.copy()
     x[5] = -1.0
-    with pytest.warns(UserWarning, match=r"39 of 40 problems are answered. Problem 5: -1.0 has no"):
+    with pytest.warns(UserWarning, match=r"7 of 8 problems are answered. Problem 5: -1.0 has no"):
         found = irem.solve(MODEL, x, key=KEY)
     assert irem.Reason(int(found.reason[5])) is irem.Reason.REFUSED
     assert np.isnan(found.y[5]).all()
@@ -123,7 +123,7 @@ def test_problems_outside_the_domain_are_refused_and_the_others_answered():
     assert not found.converged[5]
     assert not found.answered[5]
     assert found.steps[5] == 0
-    rest = np.arange(40) != 5
+    rest = np.arange(8) != 5
     np.testing.assert_array_equal(found.y[rest], irem.solve(MODEL, X, key=KEY).y[rest])
 
 
@@ -140,7 +140,7 @@ def test_a_model_without_a_task_has_no_verdicts():
 
 
 def test_an_answer_that_is_not_finite_fails():
-    check = MODEL.task.check(X, np.full((40, 1), np.nan))
+    check = MODEL.task.check(X, np.full((8, 1), np.nan))
     assert (check.verdict == Verdict.FAILED).all()
     assert np.isinf(check.residual).all()
 
@@ -165,8 +165,8 @@ class Unknown(Roots):
 
 
 def test_a_check_of_a_part_can_fail_but_not_verify():
-    check = Halves().check(X, np.sqrt(X) * np.where(np.arange(40) % 2, 1, -1)[:, None])
-    expected = np.where(np.arange(40) % 2, Verdict.UNCHECKED, Verdict.FAILED)
+    check = Halves().check(X, np.sqrt(X) * np.where(np.arange(8) % 2, 1, -1)[:, None])
+    expected = np.where(np.arange(8) % 2, Verdict.UNCHECKED, Verdict.FAILED)
     np.testing.assert_array_equal(check.verdict, expected)
 
 
