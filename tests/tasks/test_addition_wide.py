@@ -56,3 +56,9 @@ def test_roundings_of_two_numbers_that_cancel_are_no_error():
     x = np.array([[[1.0], [-1.0]]])
     assert WIDE.check(x, np.array([[1e-7]])).verdict[0] == Verdict.VERIFIED
     assert WIDE.check(x, np.array([[1e-6]])).verdict[0] == Verdict.FAILED
+
+
+def test_a_small_sum_of_large_numbers_is_held_to_its_own_size():
+    x = np.array([[[1e6], [-999999.5]]])
+    assert WIDE.check(x, np.array([[0.5]])).verdict[0] == Verdict.VERIFIED
+    assert WIDE.check(x, np.array([[0.6]])).verdict[0] == Verdict.FAILED

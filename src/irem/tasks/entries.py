@@ -9,7 +9,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 # Share of entries that are zero.
 _ZEROS = 0.1
-# Roundings of 32 bits that an answer may be off: of each input, of the answer, of two coefficients.
+# Roundings of 32 bits by which an answer may miss zero: of two inputs, and of two coefficients.
 _ROUNDINGS = 4
 
 
@@ -32,12 +32,12 @@ def entry_residuals(
     Arguments:
         y: Answers, in float64.
         expected: What they should be, in float64.
-        inputs: The sum of the sizes of the numbers that an entry is made from: a few roundings of
-            it in 32 bits are no error.
+        inputs: The sum of the sizes of the numbers that an entry is made from: an answer that
+            should be zero may miss it by a few of their roundings to 32 bits.
     """
-    allowed = _ROUNDINGS * np.finfo(np.float32).eps * inputs
-    excess = np.maximum(np.abs(y - expected) - allowed, 0)  # stays NaN where an answer is
     size = np.abs(expected)
-    relative = np.where(excess == 0, 0.0, excess / np.where(size > 0, size, 1.0))
-    relative = np.where((size == 0) & (excess > 0), np.inf, relative)
+    relative = np.abs(y - expected) / np.where(size > 0, size, 1.0)
+    allowed = _ROUNDINGS * np.finfo(np.float32).eps * inputs
+    is_zero = np.where(np.abs(y) <= allowed, 0.0, np.inf)  # NaN is not
+    relative = np.where(size > 0, relative, is_zero)
     return relative.max(axis=tuple(range(1, y.ndim)))
