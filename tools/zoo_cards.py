@@ -147,7 +147,8 @@ ROBUST_WORDS = {
         "`x` is an n x n matrix of lengths of any scale; NaN, infinity or an empty cell means that "
         "there is no edge, as does 0 where none of them occurs. The answer is infinite where no "
         "path leads.",
-        "Negative lengths. The path itself is not told.",
+        "Negative lengths, and graphs whose longest edge is over a million times the shortest: "
+        "most of their answers fail the check. The path itself is not told.",
     ),
     "addition": (
         "An IREM model that adds two vectors of any length, every entry of any scale.",

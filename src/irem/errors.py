@@ -9,4 +9,4 @@ class InputError(ValueError):
 
 
 class DivergenceError(RuntimeError):
-    """Training kept producing numbers that are not finite and was stopped."""
+    """Training was stopped, or a model is useless, because of numbers that are not finite."""
