@@ -55,3 +55,16 @@ def test_arrays_become_floats_and_must_be_finite(kind):
     assert numeric("x", kind([1, 2]), keep_integers=True).dtype == jnp.int32
     with pytest.raises(ValueError, match="1 of its 2 numbers"):
         numeric("x", kind([1.0, np.nan]))
+
+
+def test_a_count_may_have_a_largest_value():
+    count("n", 7, most=7)
+    with pytest.raises(ValueError, match="`n` must be at most 7,000, got 10,000"):
+        count("n", 10_000, most=7000)
+
+
+def test_floats_of_more_than_64_bits_are_numbers():
+    x = np.array([1, 2.5], np.longdouble)
+    np.testing.assert_array_equal(numeric("x", x), np.array([1, 2.5], np.float32))
+    with pytest.raises(ValueError, match="1 of its 2 numbers"):
+        numeric("x", np.array([1, 1e300], np.longdouble))

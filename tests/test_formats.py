@@ -1,5 +1,6 @@
 """What problems and answers look like as arrays: what is accepted, and what is refused."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from irem.formats import ChannelPairs, Graphs, Pictures, Stacks, Tables, Vectors
 # A format, the shape of one problem of it, and the shape of its answer.
 CASES = [
     (Vectors((2, 3), (3,)), (2, 3), (3,)),
-    (Graphs(), (4, 4), (4, 4)),
+    (Graphs(), (5, 5), (5, 5)),
     (ChannelPairs(2), (4, 4, 2), (4, 4)),
     (Tables(), (3, 5), (3, 5)),
     (Tables(2), (2, 5), (5,)),
@@ -82,17 +83,24 @@ def test_shapes_may_be_given_as_lists():
 
 
 @pytest.mark.parametrize(
-    ("form", "flat"),
-    [(Vectors((2, 3), (3,)), 6), (Tables(1, (2, 3)), 6), (Tables(2, (2, 3)), 6)],
-    ids=["vectors", "tables", "several-vectors"],
+    "form", [Vectors((2, 3), (3,)), Tables(2, (2, 3))], ids=["vectors", "several-vectors"]
 )
-def test_flat_rows_are_problems_of_the_shape_of_training(form, flat):
-    batch, alone = form.as_batch(numbers(4, flat))
+def test_flat_rows_are_problems_of_the_shape_of_training(form):
+    batch, alone = form.as_batch(numbers(4, 6))
     assert not alone
     np.testing.assert_array_equal(batch, numbers(4, 2, 3))
-    batch, alone = form.as_batch(numbers(flat))
-    assert alone
-    np.testing.assert_array_equal(batch, numbers(1, 2, 3))
+
+
+@pytest.mark.parametrize(
+    "form",
+    [Vectors((2, 3), (3,)), Tables(1, (2, 3)), Tables(2, (2, 3))],
+    ids=["vectors", "tables", "several-vectors"],
+)
+def test_one_flat_row_is_one_problem_of_the_shape_of_training(form):
+    for x, expected in ((numbers(6), True), (numbers(1, 6), False)):
+        batch, alone = form.as_batch(x)
+        assert alone is expected
+        np.testing.assert_array_equal(batch, numbers(1, 2, 3))
 
 
 def test_flat_rows_of_square_numbers_are_graphs():
@@ -100,6 +108,70 @@ def test_flat_rows_of_square_numbers_are_graphs():
     assert not alone
     np.testing.assert_array_equal(batch.edges, numbers(3, 4, 4))
     assert np.asarray(batch.nodes).all()
+
+
+# A format, the shape of a table, and the shape of one of the problems that its rows may be.
+AMBIGUOUS = [
+    (Graphs(), (9, 9), (3, 3)),
+    (Graphs(missing=True), (4, 4), (2, 2)),
+    (Graphs(), (100, 100), (10, 10)),
+    (Tables(1, (2, 3)), (4, 6), (2, 3)),
+    (Tables(2, (2, 3)), (2, 6), (2, 3)),
+]
+every_ambiguous = pytest.mark.parametrize(("form", "table", "row"), AMBIGUOUS)
+
+
+@every_ambiguous
+def test_a_table_that_may_be_one_problem_or_flat_rows_is_refused_with_both_ways(form, table, row):
+    with pytest.raises(irem.InputError) as refused:
+        form.as_batch(np.random.default_rng(0).uniform(size=table))
+    inner = ", ".join(map(str, row))
+    for words in (
+        f"has shape {table}",
+        f"{table[0]} problems of shape {row}",
+        f"`x[None]` for one problem, `x.reshape(-1, {inner})`",
+        f"`--problems 1` or `--problems {table[0]}`",
+    ):
+        assert words in str(refused.value)
+
+
+@every_ambiguous
+def test_an_axis_of_problems_or_their_number_says_which_is_meant(form, table, row):
+    x = np.random.default_rng(0).uniform(size=table).astype(np.float32)
+    for stack, problems, alone in ((x[None], 1, True), (x.reshape(-1, *row), len(x), False)):
+        batch, single = form.as_batch(stack)
+        np.testing.assert_array_equal(array(batch), stack)
+        assert not single
+        read, single = form.as_stack(x, problems)
+        np.testing.assert_array_equal(read, stack)
+        assert single is alone
+    with pytest.raises(irem.InputError, match=rf"problems in it is 1 or {len(x)}, not 3"):
+        form.as_stack(x, 3)
+    with pytest.raises(irem.InputError, match="greater than 0"):
+        form.as_stack(x, 0)
+
+
+def test_a_table_with_the_structure_of_a_matrix_whose_rows_have_none_is_one():
+    x = np.random.default_rng(0).uniform(size=(9, 9))
+    symmetric, directed = x + x.T, x - np.diag(np.diag(x))
+    rounded = symmetric * (1 + 1e-7 * np.arange(9))
+    for table in (symmetric, directed, rounded, np.eye(9), np.where(symmetric > 1, np.inf, 0.5)):
+        batch, alone = Graphs(missing=True).as_batch(table)
+        assert alone
+        assert batch.edges.shape == (1, 9, 9)
+
+
+def test_flat_rows_with_the_structure_of_matrices_are_refused():
+    x = np.random.default_rng(0).uniform(size=(9, 3, 3))
+    for stack in (x, x + x.transpose(0, 2, 1), x * ~np.eye(3, dtype=bool), np.zeros((9, 3, 3))):
+        with pytest.raises(irem.InputError, match="one problem of shape"):
+            Graphs().as_batch(stack.reshape(9, 9))
+
+
+def test_the_values_of_a_traced_table_do_not_say_what_it_is():
+    with pytest.raises(irem.InputError, match="one problem of shape"):
+        jax.jit(lambda x: Graphs().as_batch(x)[0].edges)(jnp.eye(4))
+    assert jax.jit(lambda x: Graphs().as_batch(x)[0].edges)(jnp.eye(5)).shape == (1, 5, 5)
 
 
 def test_nodes_of_a_graph_are_kept_and_must_go_with_its_edges():

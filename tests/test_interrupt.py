@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from irem.interrupt import Interrupt, exit_on_interrupt
+from irem.interrupt import Interrupt, exit_code, exit_on_interrupt
 
 # Decomposing this matrix takes far longer than the test, in one call of compiled code.
 BUSY = """
@@ -42,7 +42,7 @@ def test_a_signal_ends_the_process_at_once_and_leaves_nothing_behind(tmp_path, k
                 with pytest.raises(subprocess.TimeoutExpired):
                     process.wait(1)
                 process.send_signal(number)
-            assert process.wait(10) == 130
+            assert process.wait(10) == 128 + number
             assert process.stderr.read().endswith("irem: interrupted.\n")
         finally:
             process.kill()
@@ -54,8 +54,45 @@ def test_a_patient_program_is_asked_once_and_interrupted_by_the_second(capsys):
         os.kill(os.getpid(), signal.SIGINT)
         assert interrupt.asked
         assert capsys.readouterr().err == "Wait.\n"
+        assert exit_code() == 130
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGTERM)
+    assert exit_code() == 143
+
+
+# The handler of the main thread has run before the thread that waits for signals gets its turn.
+FIRST = """
+import signal, threading, time
+from irem import interrupt
+
+real = interrupt.Interrupt._handle
+def handled(self, number, frame):
+    real(self, number, frame)
+    seen.set()
+seen = threading.Event()
+interrupt.Interrupt._handle = handled
+
+class Late:
+    def __init__(self, waiting):
+        self.waiting = waiting
+    def recv(self, size):
+        number = self.waiting.recv(size)
+        if number:
+            seen.wait(10)
+        return number
+wait = interrupt._wait
+interrupt._wait = lambda waiting: wait(Late(waiting))
+
+with interrupt.exit_on_interrupt(), interrupt.Interrupt("Wait.") as asked:
+    signal.raise_signal(signal.SIGTERM)
+    time.sleep(0.5)
+    print("work is kept:", asked.asked)
+"""
+
+
+def test_the_first_signal_is_left_to_a_patient_program_whoever_gets_it_first():
+    done = subprocess.run([sys.executable, "-c", FIRST], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "work is kept: True\n"), done.stderr
 
 
 def test_signals_are_given_back():

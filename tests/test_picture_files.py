@@ -1,6 +1,8 @@
 """Pictures in files beside Pillow: what is read, what is written again, and what is refused."""
 
 import struct
+import subprocess
+import sys
 import zlib
 
 import numpy as np
@@ -338,3 +340,20 @@ def test_a_smaller_picture_has_the_same_mean_and_stays_in_range():
     # Bicubic weights overshoot at edges and are cut off there, evenly on both sides but for chance.
     assert abs(small.mean() - plane.mean()) < 0.01
     assert resized(plane, 0.001).shape == (1, 1)
+
+
+def test_pillow_says_nothing_of_a_damaged_file_beside_the_sentence(tmp_path):
+    path = tmp_path / "a.tif"
+    Image.fromarray(COLOUR).save(path)
+    # Ten thousand numbers for each pixel: tag 277, a number of 16 bits.
+    tag = struct.pack("<HHI", 277, 3, 1)
+    content = path.read_bytes()
+    assert content.count(tag) == 1
+    at = content.index(tag) + len(tag)
+    path.write_bytes(content[:at] + struct.pack("<H", 10_000) + content[at + 2 :])
+    # Under pytest there are handlers; without any, Python prints what is logged.
+    code = f"from irem.picture_files import *\ntry: read_picture(Path({str(path)!r}))\n"
+    code += "except InputError as error: print(error)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "is not a picture that can be read" in done.stdout
+    assert done.stderr == ""

@@ -31,6 +31,7 @@ import numpy as np
 from scipy import linalg, sparse
 
 import irem
+from irem.evaluation import standard_error
 from irem.verdicts import Verdict
 
 ROOT = Path(__file__).parent.parent
@@ -361,34 +362,40 @@ def measure_tables(rng, zoo):
     drawn = tables(rng)
     problems = [np.where(given, whole, np.nan) for _, whole, given in drawn]
     answers = by_shape(load(zoo, "matrix-completion"), problems)
-    ratios, shares, kept = collections.defaultdict(list), collections.defaultdict(list), True
-    sums = collections.defaultdict(lambda: [0.0, 0.0])
+    errors, kept = collections.defaultdict(list), True
     for (family, whole, given), x, (y, *_) in zip(drawn, problems, answers, strict=True):
         error = lambda z: np.sqrt(np.mean(np.square((z - whole)[~given])))  # noqa: E731, B023
         others = {name: error(z) for name, z in reference(whole, given, rng).items()}
         size = whole[~given].std() + 1e-12
-        ratios[family].append(error(y) / min(others.values()))
-        shares[family].append((error(y) / size, min(others.values()) / size))
-        sums[family][0] += error(y) / size
-        sums[family][1] += min(others.values()) / size
+        errors[family].append((error(y) / size, min(others.values()) / size))
         kept &= np.array_equal(y[given].astype(np.float32), x[given].astype(np.float32))
-    everything = np.concatenate([ratios[f] for f in ratios])
+    everything = np.concatenate([ratios(values) for values in errors.values()])
     return {
         "problems": len(drawn),
         "given_entries_kept": bool(kept),
         "within_1.2": int((everything <= 1.2).sum()),
         "median_ratio": float(np.median(everything)),
-        "families": {
-            family: {
-                "problems": len(values),
-                "within_1.2": int((np.array(values) <= 1.2).sum()),
-                "median_ratio": float(np.median(values)),
-                "largest_ratio": float(np.max(values)),
-                "mean_error": sums[family][0] / len(values),
-                "mean_error_of_the_better": sums[family][1] / len(values),
-            }
-            for family, values in ratios.items()
-        },
+        "families": {family: of_family(np.array(values)) for family, values in errors.items()},
+    }
+
+
+def ratios(errors):
+    """Errors over those of the better of the two programs."""
+    return np.divide(*np.transpose(errors))
+
+
+def of_family(errors):
+    """What is kept of a family: mean errors with their standard errors, and ratios."""
+    own, better = errors.T
+    return {
+        "problems": len(own),
+        "within_1.2": int((ratios(errors) <= 1.2).sum()),
+        "median_ratio": float(np.median(ratios(errors))),
+        "largest_ratio": float(np.max(ratios(errors))),
+        "mean_error": float(own.mean()),
+        "mean_error_sem": standard_error(own),
+        "mean_error_of_the_better": float(better.mean()),
+        "mean_error_of_the_better_sem": standard_error(better),
     }
 
 

@@ -15,7 +15,7 @@ import zoo_cards
 
 from irem import paper
 from irem.evaluation.page import png
-from irem.evaluation.tables import number
+from irem.evaluation.tables import number, with_error, with_spread
 from irem.paper.sat import EvaluationCell, FeedforwardCell, SearchCell, cells_of, solved_share
 from irem.paper.table1 import comparison, contradictions, irem_table
 
@@ -36,8 +36,7 @@ def sums_table(results):
     for row in results["rows"]:
         if row["method"]["energy"].get("aggregate") != "sum":
             continue
-        spread = np.std(row["mse_by_model"], ddof=1)
-        error = f"{number(row['mse'])} ± {number(spread, 1)}"
+        error = with_error(row["mse"], np.std(row["mse_by_model"], ddof=1))
         floors = [number(row["trivial_mse"]), number(row["oracle_mse"])]
         rows.append([row["task"], row["difficulty"], error, f"{row['paper_mse']:.4f}", *floors])
     return markdown(["task", "difficulty", "sum of messages", "paper", "trivial", "best"], rows)
@@ -198,8 +197,8 @@ def structure_summary(cells):
     for task in dict.fromkeys(cell.task for cell in cells):
         line = [task]
         for cell in (by_place[task, difficulty] for difficulty in ("same", "harder")):
-            line += [f"**{shipped_error(cell):.3g}**", f"{cell.mean:.3g}"]
-            line += [cell.paper, f"{cell.trivial:.3g}"]
+            line += [f"**{shipped_error(cell)}**", with_spread(cell)]
+            line += [cell.paper, number(cell.trivial)]
         lines.append(line)
     across = [f"{level}{of}" for level in ("same", "harder") for of in _OF]
     return markdown(["task", *across], lines)
@@ -209,23 +208,44 @@ _OF = (", zoo", ", 3 seeds", ", paper", ", trivial")
 
 
 def shipped_error(cell):
-    """The error of the model that comes along."""
-    return cell.mse_by_seed[zoo_cards.shipped(cell.as_dict())]
+    """The error of the model that comes along, with its standard error."""
+    row = zoo_cards.measured_rows(cell.task)[cell.difficulty]
+    return with_error(row["mse"], row["mse_sem"])
 
 
 def zoo_table(cells):
     """Every error of the models that come along, beside those of all seeds."""
-    rows = [
-        [
-            cell.task,
-            cell.difficulty,
-            f"{shipped_error(cell):.3g}",
-            ", ".join(f"{error:.3g}" for error in cell.mse_by_seed),
-            f"{cell.trivial:.3g}",
-        ]
-        for cell in cells
-    ]
-    return markdown(["zoo", "problems", "error", "all seeds", "trivial"], rows)
+    rows = []
+    for cell in cells:
+        row = zoo_cards.measured_rows(cell.task)[cell.difficulty]
+        seeds = ", ".join(number(error, 2) for error in cell.mse_by_seed)
+        wrong = zoo_cards.wrong_answers(row)
+        rows.append(
+            [
+                cell.task,
+                cell.difficulty,
+                f"{row['problems']:,}",
+                shipped_error(cell),
+                wrong,
+                seeds,
+                number(cell.trivial),
+            ]
+        )
+    head = ["zoo", "problems", "number", "error", "with a wrong entry"]
+    return markdown([*head, "all seeds", "trivial"], rows)
+
+
+def layers_table(cells):
+    """Connected components with three layers that encode the graph beside those with two."""
+    two = {cell.difficulty: cell for cell in cells if cell.task == "connected-components"}
+    rows = []
+    for three in read("components-three-layers")["cells"]:
+        other = two[three["difficulty"]]
+        shares = [f"{100 * share:.1f} %" for share in (three["exact"], other.exact)]
+        errors = [with_error(three["mean"], three["std"]), with_spread(other)]
+        rows.append([three["difficulty"], three["problems"], *errors, *shares])
+    head = ["problems", "number", "error, three layers", "error, two layers"]
+    return markdown([*head, "all right, three", "all right, two"], rows)
 
 
 OUTSIDE = {
@@ -311,6 +331,7 @@ def pages():
         "docs/structure.md": {
             "structure": table("structure"),
             "zoo": zoo_table(structure),
+            "layers": layers_table(structure),
             "stability": table("stability"),
         },
         "docs/denoising.md": {"denoising": table("denoising")},

@@ -6,7 +6,8 @@
 Of several models the one with the smallest error on 1,000 validation problems like those of
 training is taken, unless --model says which. What the run says of folders of its own machine is
 left out, and of its history all but every tenth entry. A calibration comes along. The card
-beside it (README.md) is written by `zoo_cards.py`; `irem zoo` shows its first sentence.
+beside it (README.md) is written by `zoo_cards.py` from what `zoo_errors.py` and `outside.py`
+measure; `irem zoo` shows its first sentence.
 """
 
 import argparse

@@ -19,9 +19,12 @@ def positive(name: str, value: int | float) -> None:
         raise InputError(f"`{name}` must be finite, got {value}.")
 
 
-def count(name: str, value: object) -> None:
-    """Refuse a count that is not a whole number above zero."""
-    positive(name, _whole(name, value))
+def count(name: str, value: object, most: int | None = None) -> None:
+    """Refuse a count that is not a whole number above zero, or is above `most`."""
+    number = _whole(name, value)
+    positive(name, number)
+    if most is not None and number > most:
+        raise InputError(f"`{name}` must be at most {most:,}, got {number:,}.")
 
 
 def count_or_zero(name: str, value: object) -> None:
@@ -69,8 +72,10 @@ def numeric(
         return jax.numpy.asarray(array)
     allowed = _count_not_finite(array) if missing else 0
     with np.errstate(over="ignore"):  # what overflows becomes infinite, and is refused as such
-        dtype = jax.dtypes.canonicalize_dtype(np.result_type(array.dtype, np.float32))
-        array = array.astype(dtype)
+        dtype = np.result_type(array.dtype, np.float32)
+        # JAX has no floats of more than 64 bits.
+        dtype = np.dtype(np.float64) if dtype.itemsize > 8 else dtype
+        array = array.astype(jax.dtypes.canonicalize_dtype(dtype))
     bad = _count_not_finite(array) - allowed
     if bad:
         kind = "too large for 32 bits" if missing else "NaN or infinite (or too large for 32 bits)"

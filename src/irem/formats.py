@@ -4,15 +4,31 @@ from __future__ import annotations
 
 import abc
 import math
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
+import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, PyTree
 
-from irem.checks import numeric
+from irem.checks import count, numeric
 from irem.errors import InputError
 from irem.problem import Graph
+
+_AnyArray = TypeVar("_AnyArray", np.ndarray, Array)
+
+
+class Reading(NamedTuple):
+    """One way to read an array as problems.
+
+    Arguments:
+        shape: The shape of the array as a stack of problems.
+        alone: Whether the array is one problem, without an axis of problems.
+    """
+
+    shape: tuple[int, ...]
+    alone: bool
 
 
 class AbstractFormat(eqx.Module):
@@ -22,6 +38,11 @@ class AbstractFormat(eqx.Module):
     """What problems of this format are called in messages."""
     energies: ClassVar[str] = "an energy of your own"
     """Which energies take such problems, in words."""
+
+    @property
+    def expected(self) -> str:
+        """Which shapes an array of problems may have, as the end of a sentence."""
+        return "problems along its first axis"
 
     @abc.abstractmethod
     def as_batch(self, x: Any) -> tuple[PyTree, bool]:
@@ -34,6 +55,40 @@ class AbstractFormat(eqx.Module):
     @abc.abstractmethod
     def answer_shape(self, x: PyTree) -> tuple[int, ...] | None:
         """Return the shape of the answer to the problem `x`; `None` if a first guess tells it."""
+
+    def readings(self, shape: tuple[int, ...]) -> list[Reading]:
+        """Return the ways to read an array of this shape; one problem comes before several.
+
+        By default the first axis of every array is that of problems.
+        """
+        return [Reading(shape, alone=False)] if shape and 0 not in shape else []
+
+    def is_evident(self, x: np.ndarray | Array, readings: list[Reading]) -> bool:
+        """Return whether the values of `x` tell that the first of several readings is meant."""
+        del x, readings
+        return False
+
+    def as_stack(self, x: _AnyArray, problems: int | None = None) -> tuple[_AnyArray, bool]:
+        """Return an array as a stack of problems, and whether it was one problem alone.
+
+        Only the shape is checked; the values are not looked at unless two readings are possible.
+
+        Arguments:
+            x: The array.
+            problems: How many problems it holds, where its shape may be read in several ways.
+
+        Raises:
+            ValueError: The array cannot be read, or in more than one way.
+        """
+        readings = self.readings(x.shape)
+        if problems is not None and readings:
+            readings = _with_problems(readings, x.shape, problems)
+        if not readings:
+            raise InputError(f"`x` has shape {x.shape}; expected {self.expected}.")
+        if len(readings) > 1 and not self.is_evident(x, readings):
+            _refuse_ambiguous(x.shape, *readings[:2])
+        shape, alone = readings[0]
+        return x.reshape(shape), alone
 
 
 class Vectors(AbstractFormat):
@@ -54,17 +109,25 @@ class Vectors(AbstractFormat):
 
     def as_batch(self, x: Any) -> tuple[Array, bool]:
         """Return a stack of problems of this shape."""
-        x, shape = _numbers(x, self.missing), self.x_shape
-        flat = (math.prod(shape),)
-        if x.shape in (shape, flat):
-            return x.reshape(1, *shape), True
-        if x.ndim > 1 and x.shape[0] > 0 and x.shape[1:] in (shape, flat):
-            return x.reshape(-1, *shape), False
-        raise InputError(
-            f"`x` has shape {x.shape}; expected one problem of shape {shape}, or a stack of "
-            f"them of shape (n, {', '.join(map(str, shape))}), each also as a flat row of "
-            f"{flat[0]}."
+        return self.as_stack(_numbers(x, self.missing))
+
+    @property
+    def expected(self) -> str:
+        """A problem of this shape, a stack, or flat rows."""
+        shape = self.x_shape
+        return (
+            f"one problem of shape {shape}, or a stack of them of shape "
+            f"(n, {', '.join(map(str, shape))}), each also as a flat row of {math.prod(shape)}"
         )
+
+    def readings(self, shape: tuple[int, ...]) -> list[Reading]:
+        """Return the one way to read an array: the size of a problem is known."""
+        either = (self.x_shape, (math.prod(self.x_shape),))
+        if shape in either:
+            return [Reading((1, *self.x_shape), alone=True)]
+        if len(shape) > 1 and shape[0] > 0 and shape[1:] in either:
+            return [Reading((shape[0], *self.x_shape), alone=False)]
+        return []
 
     def answer_shape(self, x: Array) -> tuple[int, ...]:
         """Return the shape of every answer."""
@@ -85,28 +148,61 @@ class Graphs(AbstractFormat):
     missing: bool = eqx.field(static=True, default=False)
 
     def as_batch(self, x: Any) -> tuple[Graph, bool]:
-        """Return a batch of graphs: from an n x n matrix, a stack of them, or flat rows.
-
-        A square table is one graph, whatever it may have been meant to be.
-        """
+        """Return a batch of graphs: from an n x n matrix, a stack of them, or flat rows."""
         if isinstance(x, Graph):
-            edges = numeric("x", x.edges, missing=self.missing)
-            nodes = jax.numpy.asarray(x.nodes)
-        else:
-            edges, nodes = _square(numeric("x", x, missing=self.missing)), None
+            return self._as_batch_of_graphs(x)
+        edges, alone = self.as_stack(numeric("x", x, missing=self.missing))
+        return Graph.of(self._without_nan(edges)), alone
+
+    @property
+    def expected(self) -> str:
+        """A graph or a matrix, a stack, or flat rows."""
+        return (
+            "one graph or square matrix of shape (n, n), a stack of them of shape (count, n, n), "
+            "or flat rows of n x n numbers"
+        )
+
+    def readings(self, shape: tuple[int, ...]) -> list[Reading]:
+        """Return the ways to read an array: a table may be one matrix, or flat rows of several."""
+        if 0 in shape or len(shape) not in (2, 3):
+            return []
+        if len(shape) == 3:
+            return [Reading(shape, alone=False)] if shape[1] == shape[2] else []
+        rows, columns = shape
+        nodes = math.isqrt(columns)
+        found = [Reading((1, *shape), alone=True)] if rows == columns else []
+        # A table of one number is one graph in both readings.
+        if nodes**2 == columns and (rows, columns) != (1, 1):
+            found.append(Reading((rows, nodes, nodes), alone=False))
+        return found
+
+    def is_evident(self, x: np.ndarray | Array, readings: list[Reading]) -> bool:
+        """Return whether a table has the structure of a matrix and its rows have not.
+
+        A matrix is symmetric, or its diagonal is zero. A table of flat rows is so by chance alone.
+        """
+        if isinstance(x, Tracer):
+            return False
+        one, several = (np.asarray(x).reshape(reading.shape) for reading in readings)
+        return _has_structure(one) and not _has_structure(several)
+
+    def _as_batch_of_graphs(self, x: Graph) -> tuple[Graph, bool]:
+        edges = numeric("x", x.edges, missing=self.missing)
+        nodes = jax.numpy.asarray(x.nodes)
         if edges.ndim not in (2, 3) or edges.shape[-1] != edges.shape[-2] or edges.size == 0:
-            raise InputError(
-                f"`x` has shape {edges.shape}; expected one graph or square matrix of shape "
-                "(n, n), a stack of them of shape (count, n, n), or flat rows of n x n numbers."
-            )
-        if nodes is not None and nodes.shape != edges.shape[:-1]:
+            raise InputError(f"`x` has shape {edges.shape}; expected {self.expected}.")
+        if nodes.shape != edges.shape[:-1]:
             raise InputError(f"`x` has nodes of shape {nodes.shape} and edges of {edges.shape}.")
-        if self.missing:
-            edges = jax.numpy.where(jax.numpy.isnan(edges), jax.numpy.inf, edges)
-        graph = Graph.of(edges) if nodes is None else Graph(edges, nodes)
+        graph = Graph(self._without_nan(edges), nodes)
         if edges.ndim == 3:
             return graph, False
         return jax.tree.map(lambda leaf: leaf[None], graph), True
+
+    def _without_nan(self, edges: Array) -> Array:
+        """Edges of which the missing ones are infinite."""
+        if not self.missing:
+            return edges
+        return jax.numpy.where(jax.numpy.isnan(edges), jax.numpy.inf, edges)
 
     def answer_shape(self, x: Graph | Array) -> tuple[int, ...]:
         """Return one number for every pair of nodes."""
@@ -126,14 +222,21 @@ class ChannelPairs(AbstractFormat):
 
     def as_batch(self, x: Any) -> tuple[Array, bool]:
         """Return a stack of square tables with channels."""
-        x, channels = numeric("x", x), self.channels
-        square = x.ndim in (3, 4) and x.shape[-3] == x.shape[-2]
-        if not square or x.shape[-1] != channels or not x.size:
-            raise InputError(
-                f"`x` has shape {x.shape}; expected one problem of shape (n, n, {channels}), or a "
-                f"stack of them of shape (count, n, n, {channels})."
-            )
-        return (x[None], True) if x.ndim == 3 else (x, False)
+        return self.as_stack(numeric("x", x))
+
+    @property
+    def expected(self) -> str:
+        """A square table with channels, or a stack."""
+        channels = self.channels
+        return (
+            f"one problem of shape (n, n, {channels}), or a stack of them of shape "
+            f"(count, n, n, {channels})"
+        )
+
+    def readings(self, shape: tuple[int, ...]) -> list[Reading]:
+        """Return the one way to read an array."""
+        square = len(shape) in (3, 4) and shape[-3] == shape[-2] and shape[-1] == self.channels
+        return _by_rank(shape, 3) if square else []
 
     def answer_shape(self, x: Array) -> tuple[int, ...]:
         """Return one number for every pair."""
@@ -157,24 +260,34 @@ class Tables(AbstractFormat):
     missing: bool = eqx.field(static=True, default=False)
 
     def as_batch(self, x: Any) -> tuple[Array, bool]:
-        """Return a stack of tables of one size.
+        """Return a stack of tables of one size."""
+        return self.as_stack(_numbers(x, self.missing))
 
-        Rows as long as a problem of training is large are flat problems of that shape, so a single
-        table of such rows is given as a stack of one.
+    @property
+    def expected(self) -> str:
+        """A table, or a stack."""
+        shape = "(rows, columns)" if self.channels == 1 else f"({self.channels}, n)"
+        return f"one problem of shape {shape}, or a stack of them"
+
+    def readings(self, shape: tuple[int, ...]) -> list[Reading]:
+        """Return the ways to read an array.
+
+        Rows as long as a problem of training is large may be flat problems of that shape.
         """
-        x = _numbers(x, self.missing)
-        one = self.channels > 1 and x.ndim == 2 and x.shape[0] == self.channels
-        flat = x.ndim in (1, 2) and x.size > 0 and not one
-        if flat and self.x_shape is not None and x.shape[-1] == math.prod(self.x_shape):
-            return x.reshape(-1, *self.x_shape), x.ndim == 1
-        wrong = self.channels > 1 and x.ndim > 1 and x.shape[-2] != self.channels
-        if x.ndim not in (2, 3) or x.size == 0 or wrong:
-            shape = "(rows, columns)" if self.channels == 1 else f"({self.channels}, n)"
-            raise InputError(
-                f"`x` has shape {x.shape}; expected one problem of shape {shape}, or a stack of "
-                "them."
-            )
-        return (x[None], True) if x.ndim == 2 else (x, False)
+        flat = self._flat(shape)
+        # A single row that may be a flat problem is one.
+        if len(shape) < 2 or (flat and shape[0] == 1):
+            return flat
+        fits = self.channels == 1 or shape[-2] == self.channels
+        return (_by_rank(shape, 2) if fits else []) + flat
+
+    def _flat(self, shape: tuple[int, ...]) -> list[Reading]:
+        """The reading as flat rows, or as one flat problem, if their length is that of training."""
+        if self.x_shape is None or 0 in shape or shape[-1:] != (math.prod(self.x_shape),):
+            return []
+        if len(shape) > 2:
+            return []
+        return [Reading((math.prod(shape[:-1]), *self.x_shape), alone=len(shape) == 1)]
 
     def answer_shape(self, x: Array) -> tuple[int, ...]:
         """Return the shape of the table, or of one vector."""
@@ -189,13 +302,19 @@ class Pictures(AbstractFormat):
 
     def as_batch(self, x: Any) -> tuple[Array, bool]:
         """Return a stack of grey pictures of one size."""
-        x = numeric("x", x)
-        if x.ndim not in (2, 3) or x.size == 0:
-            raise InputError(
-                f"`x` has shape {x.shape}; expected one grey picture of shape (height, width), or "
-                "a stack of them of shape (n, height, width)."
-            )
-        return (x[None], True) if x.ndim == 2 else (x, False)
+        return self.as_stack(numeric("x", x))
+
+    @property
+    def expected(self) -> str:
+        """A picture, or a stack."""
+        return (
+            "one grey picture of shape (height, width), or a stack of them of shape "
+            "(n, height, width)"
+        )
+
+    def readings(self, shape: tuple[int, ...]) -> list[Reading]:
+        """Return the one way to read an array."""
+        return _by_rank(shape, 2)
 
     def answer_shape(self, x: Array) -> tuple[int, ...]:
         """Return the shape of the picture."""
@@ -237,9 +356,40 @@ def _numbers(x: Any, missing: bool) -> Array:
     return jax.numpy.where(jax.numpy.isfinite(x), x, jax.numpy.nan) if missing else x
 
 
-def _square(edges: Array) -> Array:
-    """A table of flat graphs as a stack of matrices; anything else as it is."""
-    if edges.ndim != 2 or edges.shape[0] == edges.shape[1]:
-        return edges
-    nodes = math.isqrt(edges.shape[1])
-    return edges.reshape(-1, nodes, nodes) if nodes**2 == edges.shape[1] else edges
+def _by_rank(shape: tuple[int, ...], rank: int) -> list[Reading]:
+    """The reading of an array whose problems have so many axes."""
+    if 0 in shape or len(shape) not in (rank, rank + 1):
+        return []
+    alone = len(shape) == rank
+    return [Reading((1, *shape) if alone else shape, alone)]
+
+
+def _with_problems(readings: list[Reading], shape: tuple[int, ...], problems: int) -> list[Reading]:
+    """The readings with so many problems."""
+    count("problems", problems)
+    found = [reading for reading in readings if reading.shape[0] == problems]
+    if not found:
+        numbers = " or ".join(str(reading.shape[0]) for reading in readings)
+        raise InputError(
+            f"`x` has shape {shape}; the number of problems in it is {numbers}, not {problems}."
+        )
+    return found
+
+
+def _refuse_ambiguous(shape: tuple[int, ...], one: Reading, several: Reading) -> None:
+    """Refuse an array that may be one problem or flat rows of several."""
+    number, problem = several.shape[0], several.shape[1:]
+    inner = ", ".join(map(str, problem))
+    raise InputError(
+        f"`x` has shape {shape}, which may be one problem of shape {one.shape[1:]}, or {number} "
+        f"problems of shape {problem} as flat rows; give `x[None]` for one problem, "
+        f"`x.reshape(-1, {inner})` for {number} (on the command line `--problems 1` or "
+        f"`--problems {number}`)."
+    )
+
+
+def _has_structure(matrices: np.ndarray) -> bool:
+    """Whether all matrices of a stack are symmetric up to rounding, or have a diagonal of zeros."""
+    transposed = np.swapaxes(matrices, -1, -2)
+    symmetric = np.isclose(matrices, transposed, rtol=1e-5, atol=0, equal_nan=True).all()
+    return bool(symmetric or not np.diagonal(matrices, axis1=-2, axis2=-1).any())

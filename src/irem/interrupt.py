@@ -10,14 +10,21 @@ import sys
 import threading
 from collections.abc import Generator
 from types import FrameType
+from typing import NoReturn
 
 from irem.files import remove_open_files
 
-INTERRUPTED = 130
-"""The exit code of a program that was interrupted."""
-
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _entered: list[Interrupt] = []
+_caught: list[int] = []
+
+
+def exit_code() -> int:
+    """Return the exit code of a program that a signal ended: 130 for Ctrl-C, 143 for SIGTERM.
+
+    It is 128 and the number of the last signal that was caught, by which shells know it.
+    """
+    return 128 + (_caught[-1] if _caught else signal.SIGINT)
 
 
 class Interrupt:
@@ -50,7 +57,8 @@ class Interrupt:
             signal.signal(number, previous)  # pyright: ignore[reportArgumentType]
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        del number, frame
+        del frame
+        _caught.append(number)
         if self.asked:
             raise KeyboardInterrupt
         self.asked = True
@@ -59,19 +67,20 @@ class Interrupt:
 
 @contextlib.contextmanager
 def exit_on_interrupt() -> Generator[None]:
-    """While entered, Ctrl-C and SIGTERM end the process at once, with exit code 130.
+    """While entered, Ctrl-C and SIGTERM end the process at once, with exit code 130 and 143.
 
     Python handles signals between two of its own instructions, which compiled programs and their
     compilers do not return to for minutes, and an exception on top of their threads ends in a
-    crash. So a thread that waits for signals removes unfinished files and ends the process. Where
-    an `Interrupt` is entered, that is left to the second signal.
+    crash. So a thread that waits for signals removes unfinished files and ends the process, unless
+    the main thread is there first. Where an `Interrupt` is entered, that is left to the second
+    signal.
     """
     if not _in_main_thread():
         yield
         return
     waiting, woken = socket.socketpair()
     woken.setblocking(False)
-    previous = {number: signal.signal(number, _leave_to_thread) for number in _SIGNALS}
+    previous = {number: signal.signal(number, _end) for number in _SIGNALS}
     descriptor = signal.set_wakeup_fd(woken.fileno(), warn_on_full_buffer=False)
     thread = threading.Thread(target=_wait, args=(waiting,), daemon=True)
     thread.start()
@@ -89,21 +98,26 @@ def exit_on_interrupt() -> Generator[None]:
 def _wait(waiting: socket.socket) -> None:
     """End the process at a signal that no `Interrupt` waits for; return when there are no more."""
     told: set[Interrupt] = set()
+    before, received = len(_caught), 0
     while numbers := waiting.recv(1):
         if numbers[0] not in _SIGNALS:
             continue
+        received += 1
+        if len(_caught) - before >= received:
+            continue  # the main thread was there first, and its `Interrupt` may be over
         patient = _entered[-1] if _entered else None
-        if patient is not None and patient not in told and not patient.asked:
+        if patient is not None and patient not in told:
             told.add(patient)
             continue
-        remove_open_files()
-        os.write(2, b"irem: interrupted.\n")
-        os._exit(INTERRUPTED)
+        _end(numbers[0])
 
 
-def _leave_to_thread(number: int, frame: FrameType | None) -> None:
-    """Do nothing: the thread that waits for signals ends the process."""
-    del number, frame
+def _end(number: int, frame: FrameType | None = None) -> NoReturn:
+    """End the process without half a file."""
+    del frame
+    remove_open_files()
+    os.write(2, b"irem: interrupted.\n")
+    os._exit(128 + number)
 
 
 def _in_main_thread() -> bool:

@@ -4,6 +4,10 @@ import jax
 from jaxtyping import Array, PRNGKeyArray
 
 from irem.errors import InputError
+from irem.memory import check_memory
+
+# Of a key and of what is computed on the way to it.
+_KEY_BYTES = 64
 
 
 def check_seed(seed: int, seeds: int = 1) -> None:
@@ -20,6 +24,7 @@ def fresh_key(seed: int, purpose: str) -> PRNGKeyArray:
 
 def training_keys(seed: int, seeds: int) -> Array:
     """One key for each of `seeds` models that train together, from `seed` on."""
+    check_memory(f"Drawing keys for {seeds:,} models", _KEY_BYTES * seeds, "ask for fewer seeds")
     check_seed(seed, seeds)
     numbers = jax.numpy.arange(seeds, dtype=jax.numpy.uint32) + jax.numpy.uint32(seed)
     return jax.vmap(jax.random.key)(numbers)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import logging
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
@@ -14,6 +15,9 @@ from PIL import Image, ImageOps
 
 from irem.errors import InputError
 from irem.files import write_whole
+
+# What Pillow has to say of damaged files is in what it raises.
+logging.getLogger("PIL").addHandler(logging.NullHandler())
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".tif", ".tiff")
 """How the names of pictures end."""

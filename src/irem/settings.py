@@ -104,8 +104,8 @@ def parsed(kind: type, given: Mapping[str, Any], what: str | None = None) -> dic
         if isinstance(default, AbstractComponent) and not isinstance(value, type(default)):
             value = _group(default, value, f"{what or kind.__name__}.{name}")
         value = None if is_unset(fields[name], value) else value
-        values[name] = tuple(value) if isinstance(value, list) else value
-        _check_type(fields[name], values[name], what or kind.__name__)
+        value = tuple(value) if isinstance(value, list) else value
+        values[name] = _typed(fields[name], value, what or kind.__name__)
     return values
 
 
@@ -113,16 +113,22 @@ def parsed(kind: type, given: Mapping[str, Any], what: str | None = None) -> dic
 _TYPES = {"int": int, "float": (int, float), "bool": bool, "str": str, "None": type(None)}
 
 
-def _check_type(field: dataclasses.Field[Any], value: Any, what: str) -> None:
-    """Refuse a word where a number is expected, and the like."""
+def _typed(field: dataclasses.Field[Any], value: Any, what: str) -> Any:
+    """Return a value in the type of its field; refuse a word for a number, and the like."""
     kind: Any = field.type
     names = (kind.__name__ if isinstance(kind, type) else str(kind)).split(" | ")
     if not all(name in _TYPES for name in names):
-        return
+        return value
     is_bool = isinstance(value, bool)
     if not any(isinstance(value, _TYPES[n]) and is_bool in (n == "bool", False) for n in names):
         expected = " or ".join(names).replace("None", "none")
         raise InputError(f"`{field.name}` of {what} is {expected}, got {value!r}.")
+    if "float" not in names or "int" in names or not isinstance(value, int):
+        return value
+    try:
+        return float(value)
+    except OverflowError as error:
+        raise InputError(f"`{field.name}` of {what} is too large a number.") from error
 
 
 def is_unset(field: dataclasses.Field[Any], value: Any) -> bool:
@@ -162,8 +168,10 @@ class Registry(Mapping[str, T], Generic[T]):
             raise InputError(f"There is a {self.what} called '{name}' already; choose another.")
         self._entries[name] = entry
 
-    def __getitem__(self, name: str) -> T:
+    def __getitem__(self, name: object) -> T:
         """Return the entry called `name`, or refuse the name and say which is nearest."""
+        if not isinstance(name, str):
+            raise InputError(f"The name of {_article(self.what)} is a word, got {name!r}.")
         known(self.what, name, self._entries)
         return self._entries[name]
 
@@ -172,7 +180,7 @@ class Registry(Mapping[str, T], Generic[T]):
         return self._entries.get(name, default)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._entries
+        return isinstance(name, str) and name in self._entries
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._entries)
@@ -190,6 +198,10 @@ class Registry(Mapping[str, T], Generic[T]):
     def describe(self, value: AbstractComponent) -> dict[str, Any]:
         """Return the name and the settings of a component."""
         return {"name": self.name_of(value), **value.settings()}
+
+
+def _article(noun: str) -> str:
+    return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"
 
 
 def first_fitting(registry: Registry[Any], task: HasFormat) -> str:

@@ -1,6 +1,8 @@
 """Bad input ends in one sentence on standard error and exit code 2, and leaves nothing behind."""
 
+import errno
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -98,6 +100,8 @@ def test_bad_arguments(arguments, words, irem_cli, tmp_path, monkeypatch):
         (("--difficulty", "15"), ("has no sizes to choose from",)),
         (("--problems", -5), ("greater than 0, got -5",)),
         (("--max-steps", 0), ("greater than 0, got 0",)),
+        (("--max-steps", 10**12), ("`max_steps` must be at most 2,147,483,647",)),
+        (("--problems", 10**12), ("1,000,000,000,000 problems", "is the limit")),
         (("--seed", -1), ("`seed` must be",)),
     ],
 )
@@ -108,6 +112,11 @@ def test_bad_evaluations(arguments, words, runs, irem_cli):
 def test_a_graph_without_nodes(runs, irem_cli):
     result = irem_cli("evaluate", runs["shortest-path"], "--difficulty", "0")
     assert_refused(result, "`number of nodes` must be greater than 0")
+
+
+def test_graphs_larger_than_memory(runs, irem_cli):
+    result = irem_cli("evaluate", runs["shortest-path"], "--difficulty", "1000000")
+    assert_refused(result, "difficulty 1000000, needs about", "is the limit; ask for fewer or")
 
 
 def test_composing_something_else_than_addition(runs, irem_cli):
@@ -245,6 +254,30 @@ def test_a_full_disk(limit, tmp_path):
     result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert result.returncode == 2, result.stderr
     assert "Traceback" not in result.stderr
-    assert "File too large" in result.stderr.strip().splitlines()[-1]
+    last = result.stderr.strip().splitlines()[-1]
+    assert "File too large" in last
+    assert str(tmp_path / "run") in last
     assert not list((tmp_path / "run").glob(".*"))
     assert not (tmp_path / "run" / "checkpoint.safetensors").exists()
+
+
+def test_a_disk_that_is_full_at_the_end_names_the_answers(runs, irem_cli, tmp_path, monkeypatch):
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    np.save(tmp_path / "x.npy", np.zeros((3, 2, 6)))
+    monkeypatch.setattr("irem.files.os.fsync", full)
+    for name in ("y.npy", "y.npz", "y.csv"):
+        out = tmp_path / name
+        options = ("--max-steps", 2, "--step", "fixed")
+        result = irem_cli("solve", runs["addition"], tmp_path / "x.npy", "--out", out, *options)
+        assert_refused(result, f"Cannot use '{out}': No space left on device")
+        assert [p.name for p in tmp_path.iterdir()] == ["x.npy"]
+
+
+def test_more_memory_than_numpy_can_have(irem_cli, monkeypatch):
+    def allocate(*arguments):
+        raise MemoryError
+
+    monkeypatch.setattr("irem.cli.check.arrays.read", allocate)
+    assert_refused(irem_cli("check", "addition", "x.npy", "y.npy"), "more memory than there is")

@@ -76,6 +76,21 @@ def test_one_problem_alone_and_an_empty_cell_of_a_csv(check):
     assert check("shortest-path", x, y, suffix=".csv").code == 1
 
 
+def test_how_many_problems_a_table_holds_may_be_said(check):
+    stack = np.stack([np.diag(d) for d in RNG.uniform(1, 2, (4, 2))])
+    x, y = (a.reshape(4, 4) for a in (stack, np.linalg.inv(stack)))
+    result = check("matrix-inverse", x, y)
+    assert result.code == 2
+    assert "`--problems 1` or `--problems 4`" in result.err
+    result = check("matrix-inverse", x, y, "--problems", 4)
+    assert result.out.startswith("Verified 4 of 4")
+    x = np.diag([1.0, 2.0, 4.0, 8.0])
+    for options in ((), ("--problems", 1)):
+        result = check("matrix-inverse", x, np.linalg.inv(x), *options)
+        assert result.out.startswith("Verified 1 of 1")
+    assert "1 or 4, not 3" in check("matrix-inverse", x, x, "--problems", 3).err
+
+
 def test_distances_of_scipy_are_verified(check):
     x = np.where(RNG.random((4, 9, 9)) < 0.3, RNG.exponential(size=(4, 9, 9)) + 0.01, np.inf)
     y = np.stack([csgraph.shortest_path(np.where(np.isinf(a), 0, a)) for a in x])

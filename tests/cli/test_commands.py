@@ -8,6 +8,7 @@ import pytest
 
 import irem
 from irem.cli.program import COMMANDS
+from irem.evaluation.tables import with_error
 
 # What the issue tracker's users script against.
 EVALUATE_KEYS = {
@@ -87,7 +88,9 @@ def test_evaluate_averages_over_the_models_of_a_run(runs, irem_cli):
     assert printed["models"] == len(printed["mse_by_model"]) == 2
     assert printed["scratchpad"] == 0
     assert printed["mse"] == pytest.approx(np.mean(printed["mse_by_model"]))
-    assert "over models" in irem_cli("evaluate", runs["matrix-inverse"], *options).out
+    shown = irem_cli("evaluate", runs["matrix-inverse"], *options).out
+    assert "over models" in shown
+    assert f"mse  {with_error(printed['mse'], printed['mse_sem'])} (standard error" in shown
 
 
 def test_every_json_line_is_alone_on_standard_output(runs, irem_cli, tmp_path, keys):
@@ -110,9 +113,12 @@ def test_compose_applies_the_addition_to_its_own_output(runs, irem_cli):
     assert printed["operations"] == 3
     assert len(printed["mse_by_operations"]) == 3
     assert printed["mse"] == printed["mse_by_operations"][-1]
+    assert printed["mse_sem"] == printed["mse_sem_by_operations"][-1]
+    assert all(0 < sem < np.inf for sem in printed["mse_sem_by_operations"])
     assert printed["paper_mse"] is None  # it prints nothing for vectors of six entries
     lines = irem_cli("compose", runs["addition"], "--operations", 2, "--problems", 5).out
     assert [line.split()[0] for line in lines.splitlines()] == ["operations", "1", "2"]
+    assert lines.count(" ± ") == 3
     assert "0.0014" not in lines
 
 
@@ -174,7 +180,7 @@ def test_solve_reads_csv_and_npz(runs, irem_cli, tmp_path):
 
 
 def test_solve_takes_graphs_of_any_size(runs, irem_cli, tmp_path):
-    for shape in ((4, 4), (3, 12, 12)):
+    for shape in ((5, 5), (3, 12, 12)):
         np.save(tmp_path / "x.npy", np.ones(shape, np.int64))
         result = irem_cli(
             "solve", runs["shortest-path"], tmp_path / "x.npy", "--out", tmp_path / "y.npy"

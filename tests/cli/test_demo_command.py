@@ -2,9 +2,14 @@
 
 import functools
 import json
+import signal
+
+import pytest
 
 import irem
 from irem.cli import demo as command
+from irem.interrupt import Interrupt
+from irem.locks import locked
 from irem.paper import DemoSettings
 
 # A smaller network compiles faster; the command has no option for it.
@@ -35,3 +40,29 @@ def test_the_demo_trains_measures_and_writes_its_page(irem_cli, tmp_path, monkey
     lines = irem_cli(*arguments).out.splitlines()
     assert lines[0].split() == ["matrices", "mse", "paper", "trivial", "steps"]
     assert lines[-1] == f"Open {tmp_path / 'run' / 'index.html'} in a browser."
+
+
+def test_a_second_demo_in_the_same_folder_is_refused_in_one_sentence(
+    irem_cli, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(command, "demo", functools.partial(command.demo, settings=SMALL))
+    with locked(tmp_path, ""):
+        result = irem_cli("demo", "--out", tmp_path, "--iterations", 2, "--size", 2)
+    assert result.code == 2
+    assert f"irem: Another process is training in '{tmp_path}'; wait for it." in result.err
+    assert "Traceback" not in result.err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_demonstration_that_is_interrupted_says_by_what(
+    irem_cli, monkeypatch, tmp_path, number, code
+):
+    def interrupted(*arguments, **options):
+        with Interrupt("Stopping.") as interrupt:
+            signal.raise_signal(number)
+            assert interrupt.asked
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("irem.cli.demo.demo", interrupted)
+    assert irem_cli("demo", "--out", tmp_path / "demo").code == code

@@ -137,3 +137,28 @@ def test_a_run_on_other_problems_is_refused(irem_cli, runs, tmp_path):
     result = irem_cli("denoise", run, noisy, "--out", clean)
     assert (result.code, clean.exists()) == (2, False)
     assert "trained on matrix-inverse" in result.err
+
+
+@pytest.mark.parametrize(
+    ("out", "strip", "sentence"),
+    [
+        ("grey.png", None, "'grey.png' is the picture itself"),
+        ("link.png", None, "'link.png' is the picture itself"),
+        ("hard.png", None, "'hard.png' is the picture itself"),
+        ("clean.png", "clean.png", "'clean.png' is one of the pictures"),
+        ("clean.png", "./clean.png", "'clean.png' is one of the pictures"),
+        ("clean.png", "grey.png", "'grey.png' is one of the pictures"),
+        ("clean.png", "link.png", "'link.png' is one of the pictures"),
+    ],
+)
+def test_no_picture_is_written_over_another(irem_cli, tmp_path, monkeypatch, out, strip, sentence):
+    monkeypatch.chdir(tmp_path)
+    Image.fromarray(GREY).save("grey.png")
+    (tmp_path / "link.png").symlink_to("grey.png")
+    (tmp_path / "hard.png").hardlink_to("grey.png")
+    before = {p.name: p.read_bytes() for p in tmp_path.iterdir()}
+    options = () if strip is None else ("--strip", strip)
+    result = irem_cli("denoise", "grey.png", "--out", out, *options)
+    assert result.code == 2
+    assert sentence in result.err
+    assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == before

@@ -4,7 +4,9 @@ import json
 
 import pytest
 
+import irem
 from irem.cli import reproduce as command
+from irem.locks import locked
 from irem.paper import EXPERIMENTS, Budget, Scale, composition
 
 TINY = Scale(
@@ -95,6 +97,8 @@ def test_report_renders_the_committed_results(irem_cli, tmp_path):
         (["reproduce", "table1", "--quick", "--full"], "Choose one of --quick"),
         (["reproduce", "table1", "--show", "--full"], "--show runs nothing"),
         (["reproduce", "table1", "--show", "--out", "nowhere"], "There is no result of table1"),
+        (["reproduce", "all", "--show", "--out", "nowhere"], "There is no folder 'nowhere'"),
+        (["reproduce", "sums", "--quick", "--commit", "mine"], "7 to 40 hexadecimal digits"),
         (["report", "nowhere", "--out", "r.html"], "There is no folder 'nowhere'"),
         (["report", "--out", "r.txt"], "ending in .html or .md"),
         (["report", "--out", "no/such/r.md"], "cannot be written"),
@@ -107,3 +111,48 @@ def test_bad_input_gets_one_sentence(irem_cli, tmp_path, monkeypatch, arguments,
     assert sentence in result.err
     assert "Traceback" not in result.err
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]", "{}", "[" * 10_000, '{"experiment": "sat", "a": 1e400}']
+)
+def test_a_damaged_result_is_refused_by_show_and_report(irem_cli, tmp_path, content):
+    (tmp_path / "sat.json").write_text(content)
+    for arguments in (
+        ("reproduce", "sat", "--show", "--out", tmp_path),
+        ("reproduce", "all", "--show", "--json", "--out", tmp_path),
+        ("report", tmp_path, "--out", tmp_path / "page.html"),
+        ("report", tmp_path, "--out", tmp_path / "page.md"),
+    ):
+        result = irem_cli(*arguments)
+        assert result.code == 2
+        (line,) = result.err.splitlines()
+        assert line.startswith(f"irem: '{tmp_path / 'sat.json'}' is ")
+    assert [path.name for path in tmp_path.iterdir()] == ["sat.json"]
+
+
+def test_a_second_process_is_refused_in_one_sentence(irem_cli, tmp_path):
+    arguments = ("reproduce", "sums", "--quick", "--out", tmp_path)
+    with locked(tmp_path, ""):
+        result = irem_cli(*arguments)
+    assert result.code == 2
+    (line,) = result.err.splitlines()
+    assert line.startswith(f"irem: Another process is reproducing in '{tmp_path}'; wait for it")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_folder_is_held_until_the_page_is_written(irem_cli, tmp_path, monkeypatch):
+    out, held = tmp_path / "r", []
+
+    def page(folder):
+        with pytest.raises(irem.InputError, match="Wait"), locked(folder, "Wait."):
+            pass
+        held.append(folder)
+        return "page"
+
+    monkeypatch.setattr(command, "QUICK", TINY)
+    monkeypatch.setattr(command, "reproduce", lambda *_: None)
+    monkeypatch.setattr(command, "reproduction_page", page)
+    monkeypatch.setattr(command, "_print", lambda *_, **__: None)
+    assert irem_cli("reproduce", "sums", "--quick", "--out", out).code == 0
+    assert held == [out]

@@ -2,13 +2,16 @@ import json
 
 import pytest
 
+import irem
+from irem.apps.sat import read_dimacs
+
 SATISFIABLE = "p cnf 3 2\n1 -3 0\n2 3 -1 0\n"
 UNSATISFIABLE = "p cnf 1 2\n1 0\n-1 0\n"
 
 
-def write(folder, text):
+def write(folder, text, encoding="utf-8"):
     path = folder / "f.cnf"
-    path.write_text(text)
+    path.write_text(text, encoding=encoding, newline="")
     return path
 
 
@@ -49,6 +52,15 @@ def test_long_assignments_are_wrapped(irem_cli, tmp_path):
     [
         ("p cnf 2 1\n1 5 0\n", (), "names variable 5"),
         ("p cnf 2 1\n0\n", (), "empty clause"),
+        ("p cnf 2 1\n1_2 0\n", (), "'1_2' where a literal should be"),
+        ("p cnf 2 1\n\u0661 0\n", (), "where a literal should be"),
+        (f"p cnf 2 1\n1{5000 * '0'} 0\n", (), "at most 2,147,483,647"),
+        (f"p cnf 1{5000 * '0'} 1\n1 0\n", (), "expected 'p cnf VARIABLES CLAUSES'"),
+        ("p cnf 1_0 1\n1 0\n", (), "expected 'p cnf VARIABLES CLAUSES'"),
+        ("p cnf -1 1\n1 0\n", (), "expected 'p cnf VARIABLES CLAUSES'"),
+        ("p cnf 1000000000 1\n1 0\n", (), "1,000,000,000 variables from 32 starts needs about"),
+        (SATISFIABLE, ("--starts", 10**11), "from 100,000,000,000 starts needs about"),
+        (SATISFIABLE, ("--max-steps", 10**12), "`max_steps` must be at most 2,147,483,647"),
         (SATISFIABLE, ("--starts", 0), "`starts` must be greater than 0"),
         (SATISFIABLE, ("--rounds", 0), "`rounds` must be greater than 0"),
     ],
@@ -57,6 +69,7 @@ def test_bad_formulas_get_one_sentence(irem_cli, tmp_path, text, arguments, sent
     result = irem_cli("sat", write(tmp_path, text), *arguments)
     assert result.code == 2
     assert sentence in result.err
+    assert len(result.err) < 500
     assert result.out == ""
 
 
@@ -65,4 +78,22 @@ def test_files_that_are_none_get_one_sentence(irem_cli, tmp_path):
     (tmp_path / "b.cnf").write_bytes(b"\xff\xfe\x00")
     result = irem_cli("sat", tmp_path / "b.cnf")
     assert result.code == 2
-    assert "more than plain text" in result.err
+    assert "no header" in result.err
+
+
+# What Latin-1 has at the place of an ellipsis in Windows is an end of a line to Python.
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_comments_may_be_in_any_language(encoding, end, tmp_path):
+    text = f"c für \x85 alle\n{SATISFIABLE}c ende é\n"
+    formula = read_dimacs(write(tmp_path, text.replace("\n", end), encoding))
+    assert formula.variables == 3
+    assert formula.literals.tolist() == [[1, -3, 0], [2, 3, -1]]
+
+
+def test_one_long_clause_among_many_is_refused_before_the_table_is_made(monkeypatch):
+    monkeypatch.setattr("irem.memory.available", lambda: 10**6)
+    long = " ".join(map(str, range(1, 1001)))
+    text = f"p cnf 1000 1001\n{long} 0\n" + "1 0\n" * 1000
+    with pytest.raises(irem.InputError, match=r"the longest of 1,000 literals, .* 4\.0 MB"):
+        irem.parse_dimacs(text)

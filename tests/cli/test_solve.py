@@ -1,14 +1,20 @@
 """Long files, several starts, and abstaining."""
 
+import dataclasses
+import errno
 import json
 import shutil
+import signal
+import subprocess
+import sys
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
 import irem
-from irem.cli.solve import Pages
+from irem.cli.solve import Pages, _Filter
 
 
 @pytest.fixture(scope="module")
@@ -16,13 +22,6 @@ def x(tmp_path_factory):
     path = tmp_path_factory.mktemp("problems") / "x.npy"
     np.save(path, np.random.default_rng(0).uniform(-1, 1, (30, 2, 6)).astype(np.float32))
     return path
-
-
-@pytest.fixture
-def paged(monkeypatch):
-    """Take more than a hundred numbers for too many to be answered at once."""
-    read = Pages.read
-    monkeypatch.setattr(Pages, "read", lambda path, model: read(path, model, largest=120))
 
 
 def read(path):
@@ -39,7 +38,7 @@ def test_page_by_page_a_file_is_answered_like_all_at_once(
     options = ("--max-steps", 9, "--step", "fixed", "--json")
     first = irem_cli("solve", runs["addition"], x, "--out", tmp_path / f"all-{name}", *options)
     read_pages = Pages.read
-    monkeypatch.setattr(Pages, "read", lambda path, model: read_pages(path, model, largest=120))
+    monkeypatch.setattr(Pages, "read", lambda *given: read_pages(*given, largest=120))
     second = irem_cli("solve", runs["addition"], x, "--out", tmp_path / name, *options)
     assert (first.code, second.code) == (0, 0)
     np.testing.assert_allclose(
@@ -55,22 +54,37 @@ def test_page_by_page_a_file_is_answered_like_all_at_once(
             np.testing.assert_array_equal(kept["steps"], whole["steps"])
 
 
-def test_an_interrupt_leaves_nothing_behind_and_loses_nothing(
-    x, paged, runs, irem_cli, tmp_path, monkeypatch
+# Where answers are sought, compiled code runs for longer than the test.
+BUSY = """
+import numpy as np
+import irem.cli.solve
+from irem.cli import main
+
+def busy(*arguments, **options):
+    print("ready", flush=True)
+    np.linalg.svd(np.random.default_rng(0).normal(size=(5000, 5000)))
+
+irem.cli.solve.solve_checked = busy
+main()
+"""
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_it_at_once_leaves_nothing_behind_and_loses_nothing(
+    number, code, x, runs, tmp_path
 ):
-    solve_pages = irem.solve_pages
-
-    def interrupted(*arguments, **options):
-        pages = solve_pages(*arguments, **options)
-        yield next(pages)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(irem, "solve_pages", interrupted)
     out = tmp_path / "y.npy"
     np.save(out, np.arange(3))
-    result = irem_cli("solve", runs["addition"], x, "--out", out, "--max-steps", 5)
-    assert result.code == 130
-    assert "interrupted" in result.err
+    command = [sys.executable, "-c", BUSY, "solve", runs["addition"], x, "--out", out]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        try:
+            assert process.stdout.readline() == b"ready\n"
+            assert [p.suffix for p in tmp_path.iterdir() if p != out] == [".unfinished"]
+            process.send_signal(number)
+            assert process.wait(10) == code
+            assert process.stderr.read() == b"irem: interrupted.\n"
+        finally:
+            process.kill()
     assert [p.name for p in tmp_path.iterdir()] == ["y.npy"]
     np.testing.assert_array_equal(np.load(out), np.arange(3))
 
@@ -96,13 +110,50 @@ def graphs(folder):
     return path
 
 
+def flat_graphs(folder, problems):
+    """Graphs of three nodes as the flat rows of a table."""
+    edges = np.random.default_rng(2).uniform(0.1, 1, (problems, 3, 3))
+    path = folder / "x.csv"
+    np.savetxt(path, (edges + edges.transpose(0, 2, 1)).reshape(problems, 9), delimiter=",")
+    return path
+
+
+def test_a_table_that_may_be_one_graph_or_nine_is_refused_with_the_way_to_say_which(
+    runs, irem_cli, tmp_path
+):
+    x, out = flat_graphs(tmp_path, 9), tmp_path / "y.csv"
+    arguments = ("solve", runs["shortest-path"], x, "--out", out, "--max-steps", 2)
+    result = irem_cli(*arguments)
+    assert result.code == 2
+    assert "`--problems 1` or `--problems 9`" in result.err
+    assert not out.exists()
+    np.savetxt(x, np.ones((9, 9)), delimiter=",")  # symmetric in both readings
+    for problems, shape in ((1, [9, 9]), (9, [9, 3, 3])):
+        result = irem_cli(*arguments, "--problems", problems, "--json")
+        assert result.code == 0, result.err
+        assert json.loads(result.out)["shape"] == shape
+        assert np.loadtxt(out, delimiter=",").shape == (9, 9)
+    assert "1 or 9, not 4" in irem_cli(*arguments, "--problems", 4).err
+
+
+def test_budgets_and_starts_without_a_limit_are_refused(x, runs, irem_cli, tmp_path):
+    arguments = ("solve", runs["addition"], x, "--out", tmp_path / "y.npy")
+    result = irem_cli(*arguments, "--max-steps", 10**12)
+    assert (result.code, "at most 2,147,483,647, got 1,000,000,000,000" in result.err) == (2, True)
+    result = irem_cli(*arguments, "--starts", 10**12)
+    assert result.code == 2
+    assert "from 1,000,000,000,000 first guesses each needs about" in result.err
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.fixture(scope="module")
 def calibrated(runs, tmp_path_factory):
     """A copy of a run, so that others see it as it was."""
     return shutil.copytree(runs["addition"], tmp_path_factory.mktemp("calibrated") / "run")
 
 
-def test_abstaining_answers_nan_and_says_so(x, calibrated, irem_cli, tmp_path):
+def test_abstaining_answers_nan_and_says_so(x, calibrated, irem_cli, tmp_path, monkeypatch):
+    monkeypatch.setattr("irem.cli.solve._CALIBRATION_PROBLEMS", 60)
     out = tmp_path / "y.npz"
     arguments = ("solve", calibrated, x, "--out", out, "--max-error")
     result = irem_cli(*arguments, 1e-9, "--json")
@@ -117,6 +168,33 @@ def test_abstaining_answers_nan_and_says_so(x, calibrated, irem_cli, tmp_path):
         np.testing.assert_array_equal(np.isnan(kept["y"]).all(1), abstained)
         np.testing.assert_array_equal(abstained, kept["expected_error"] > 1e30)
     assert f"Abstained from {abstained.sum()} of 30" in again.out
+
+
+def test_a_run_that_cannot_be_written_is_calibrated_for_this_once(
+    x, runs, irem_cli, tmp_path, monkeypatch
+):
+    def refuse(run, calibrations):
+        raise OSError(errno.EROFS, "Read-only file system", str(run.path))
+
+    monkeypatch.setattr("irem.cli.calibrate.write_calibrations", refuse)
+    monkeypatch.setattr("irem.cli.solve._CALIBRATION_PROBLEMS", 60)
+    out = tmp_path / "y.npz"
+    result = irem_cli("solve", runs["addition"], x, "--out", out, "--max-error", 1e30, "--json")
+    assert result.code == 0, result.err
+    assert "the calibration is not kept" in result.err
+    assert "Read-only file system" in result.err
+    assert not (runs["addition"] / "calibration.json").exists()
+    assert out.exists()
+
+
+def test_answers_without_an_expected_error_are_left_out():
+    class Unknowing:
+        def annotate(self, solution):
+            return dataclasses.replace(solution, expected_error=jnp.array([0.1, np.nan, np.inf]))
+
+    solution = irem.Solution(y=jnp.zeros((3, 2)), energy=jnp.zeros(3), steps=jnp.ones(3, int))
+    _, left_out = _Filter(False, (Unknowing(), 1e30))(solution)
+    assert left_out.tolist() == [False, True, True]
 
 
 def test_calibrate_reports_every_difficulty(calibrated, irem_cli):

@@ -69,7 +69,7 @@ def test_one_problem_alone_is_answered_like_a_batch_of_one(name):
     tasks = {"mlp": addition, "table": addition, "conv": irem.tasks.Denoise()}
     task = tasks.get(name, irem.tasks.ShortestPath())
     energy = irem.energy.ENERGIES[name].for_task(task, width=16, depth=1, key=jax.random.key(0))
-    x = np.random.default_rng(0).uniform(size=(2, 3) if task is addition else (4, 4))
+    x = np.random.default_rng(0).uniform(size=(2, 3) if task is addition else (5, 5))
     options = {"key": KEY, "step": FixedStep(1.0), "max_steps": 7, "trajectory": True}
     alone, batch = (solve(energy, problem, **options) for problem in (x, x[None]))
     assert alone.steps.shape == alone.reason.shape == alone.energy.shape == ()

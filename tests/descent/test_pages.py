@@ -32,6 +32,15 @@ def test_pages_together_are_the_answers_of_all(page_size, problems):
     np.testing.assert_allclose(joined.y, expected.y, rtol=1e-6, atol=1e-7)
 
 
+def test_a_page_of_flat_rows_is_not_taken_for_one_problem():
+    table = irem.energy.Table(x_shape=(2, 3), width=8, depth=1, key=jax.random.key(0))
+    x = np.random.default_rng(0).uniform(-1, 1, (4, 6)).astype(np.float32)
+    pages = irem.solve_pages(table, x, key=KEY, page_size=2, step=irem.FixedStep(0.1), max_steps=2)
+    assert [page.y.shape for page in pages] == [(2, 2, 3), (2, 2, 3)]
+    with pytest.raises(irem.InputError, match="number of problems in it is 1, not 3"):
+        irem.solve_pages(table, x[:3, :5], key=KEY)
+
+
 def test_a_page_is_small_where_no_size_is_given(problems):
     pages = split_pages(problems.shape, page_numbers=60)  # ten problems of six numbers
     assert [len(problems[page]) for page in pages] == [8, 8, 6]

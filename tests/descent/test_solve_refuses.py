@@ -50,11 +50,11 @@ def test_guesses_that_are_not_shaped_like_the_answers(mlp, x_shape, y0_shape):
         irem.solve(mlp, np.ones(x_shape), np.zeros(y0_shape), step=STEP)
 
 
-@pytest.mark.parametrize("shape", [(3, 3), (1, 4), (4,)])
+@pytest.mark.parametrize("shape", [(3, 3), (1, 5), (5,)])
 def test_guesses_that_are_not_shaped_like_the_graph(shape):
     gine = irem.energy.GINE(width=16, key=jax.random.key(0))
     with pytest.raises(ValueError, match=r"`y0` has shape"):
-        irem.solve(gine, np.ones((4, 4)), np.zeros(shape), step=STEP)
+        irem.solve(gine, np.ones((5, 5)), np.zeros(shape), step=STEP)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
@@ -77,3 +77,31 @@ def test_guesses_that_are_no_numbers():
 def test_problems_of_the_wrong_shape(mlp):
     with pytest.raises(ValueError, match=r"`x` has shape \(3, 2\); expected one problem"):
         irem.solve(mlp, np.ones((3, 2)), key=jax.random.key(0), step=STEP)
+
+
+def test_a_budget_beyond_32_bits():
+    with pytest.raises(irem.InputError, match=r"`max_steps` must be at most 2,147,483,647, got"):
+        irem.solve(QUADRATIC, X, X, step=STEP, max_steps=10**12)
+
+
+def test_more_starts_than_memory_holds(mlp):
+    with pytest.raises(irem.InputError, match=r"from 1,000,000,000,000 first guesses .* the limit"):
+        irem.solve(mlp, np.ones((2, 3)), key=jax.random.key(0), starts=10**12)
+
+
+def test_a_longer_trajectory_than_memory_holds(mlp):
+    options = {"key": jax.random.key(0), "max_steps": 2 * 10**9, "trajectory": True}
+    with pytest.raises(irem.InputError, match=r"after each of 2,000,000,000 steps needs about .*B"):
+        irem.solve(mlp, np.ones((4, 2, 3)), step=STEP, **options)
+
+
+@pytest.mark.parametrize("problems", [1, 3])
+def test_problems_whose_descents_do_not_fit_into_memory(problems, mlp, monkeypatch):
+    # So little is free that the program is asked what it needs.
+    monkeypatch.setattr("irem.descent.footprint.available", lambda: 1000)
+    what = "a problem" if problems == 1 else "3 problems at the same time, each"
+    message = rf"Answering {what} of size 3 needs about .*B of memory, and 1\.0 KB is the limit"
+    with pytest.raises(irem.InputError, match=message):
+        irem.solve(mlp, np.ones((problems, 2, 3)), np.zeros((problems, 3)), step=STEP, max_steps=3)
+    monkeypatch.setattr("irem.descent.footprint.available", lambda: 40_000)
+    irem.solve(mlp, np.ones((problems, 2, 3)), np.zeros((problems, 3)), step=STEP, max_steps=3)

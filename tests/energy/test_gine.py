@@ -158,13 +158,13 @@ def test_no_product_with_every_pair_is_left_in_the_loop(energy):
 
 
 def test_a_table_of_flat_rows_is_a_stack_of_graphs(energy):
-    x = np.arange(3 * 16.0).reshape(3, 4, 4)
-    flat, alone = energy.format.as_batch(x.reshape(3, 16))
+    x = np.arange(3 * 25.0).reshape(3, 5, 5)
+    flat, alone = energy.format.as_batch(x.reshape(3, 25))
     assert not alone
     np.testing.assert_array_equal(flat.edges, x)
     square, alone = energy.format.as_batch(x[0])
     assert alone
-    assert square.edges.shape == (1, 4, 4)
+    assert square.edges.shape == (1, 5, 5)
 
 
 @pytest.mark.parametrize("shape", [(3,), (3, 5), (2, 3, 4), (2, 2, 3, 3), (0, 3, 3), (0, 0)])
@@ -174,12 +174,12 @@ def test_problems_that_are_not_square_are_refused(energy, shape):
 
 
 def test_graphs_are_taken_alone_and_stacked(energy):
-    x = np.ones((3, 4, 4))
-    nodes = jnp.array([[True, True, False, False]] * 3)
+    x = np.ones((3, 5, 5))
+    nodes = jnp.array([[True, True, False, False, False]] * 3)
     for problems, alone in ((x, False), (x[0], True), (Graph(jnp.asarray(x), nodes), False)):
         batch, was_alone = energy.format.as_batch(problems)
         assert was_alone == alone
-        assert batch.edges.shape == (1 if alone else 3, 4, 4)
+        assert batch.edges.shape == (1 if alone else 3, 5, 5)
     np.testing.assert_array_equal(batch.nodes, nodes)
 
 

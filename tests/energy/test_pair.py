@@ -167,7 +167,10 @@ def test_problems_of_another_shape_are_refused(energy, shape, expected):
 
 def test_flat_rows_are_read_in_the_shape_of_training():
     energy = Table.for_task(irem.tasks.MatrixCompletion(size=3), width=4, key=KEY)
-    batch, alone = energy.format.as_batch(np.arange(18.0).reshape(2, 9))
+    rows = np.arange(18.0).reshape(2, 9)
+    with pytest.raises(ValueError, match=r"one problem .* or 2 "):
+        energy.format.as_batch(rows)
+    batch, alone = energy.format.as_stack(rows, problems=2)
     assert not alone
     np.testing.assert_array_equal(batch, np.arange(18.0).reshape(2, 3, 3))
     assert energy.format.as_batch(np.arange(9.0))[1]
@@ -237,9 +240,11 @@ def test_without_an_activation_the_energy_is_a_convex_quadratic(build, sizes):
 
 def test_two_vectors_of_any_length_are_one_problem():
     energy = Table.for_task(irem.tasks.Addition(size=3), width=4, key=KEY)
-    batch, alone = energy.format.as_batch(np.ones((2, 6)))
+    batch, alone = energy.format.as_batch(np.ones((2, 7)))
     assert alone
-    assert batch.shape == (1, 2, 6)
+    assert batch.shape == (1, 2, 7)
+    with pytest.raises(ValueError, match=r"one problem .* or 2 "):
+        energy.format.as_batch(np.ones((2, 6)))
     assert energy.format.as_batch(np.ones((5, 6)))[0].shape == (5, 2, 3)
 
 

@@ -83,6 +83,29 @@ def test_an_answer_that_is_not_finite_has_no_expected_error(calibration):
     np.testing.assert_array_equal(np.isinf(calibration.expected_error(broken)), [True, False, True])
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("field", ["energy", "first_energy", "gradient_norm", "y"])
+def test_what_is_not_finite_is_expected_to_be_infinitely_wrong(calibration, field, value):
+    solution, _ = solutions(3, seed=4)
+    spoiled = getattr(solution, field).at[1].set(value)
+    expected = calibration.expected_error(Solution(**{**vars(solution), field: spoiled}))
+    np.testing.assert_array_equal(np.isinf(expected), [False, True, False])
+
+
+def test_a_bound_that_is_not_known_is_infinite(calibration):
+    solution, _ = solutions(3, seed=4)
+    verdict = jnp.full(3, irem.Verdict.VERIFIED)
+    spoiled = dataclasses.replace(
+        solution,
+        y=solution.y.at[0].set(jnp.inf),
+        verdict=verdict,
+        residual=jnp.array([0.0, jnp.nan, 0.0]),
+        energy=solution.energy.at[1].set(jnp.nan),
+    )
+    np.testing.assert_array_equal(calibration.expected_error(spoiled), [np.inf, np.inf, 0])
+    assert not np.isnan(calibration.annotate(spoiled).expected_error).any()
+
+
 def test_one_answer_alone_is_judged_like_one_of_many(calibration):
     solution, _ = solutions(5, seed=5)
     fields = {k: v for k, v in vars(solution).items() if v is not None}
@@ -100,6 +123,21 @@ def test_a_calibration_survives_a_file(calibration):
     )
 
 
+def noise(count, seed):
+    """Made-up descents that say nothing of their errors, which differ by orders of magnitude."""
+    solution, _ = solutions(count, seed)
+    return solution, np.exp(2 * np.random.default_rng(seed + 100).normal(size=count))
+
+
+def test_what_is_expected_is_not_what_the_weights_were_fitted_to():
+    # The quadratic function has 66 coefficients: on its own 150 problems it would seem to know.
+    calibration = Calibration.fit(*([part] for part in noise(150, seed=0)))
+    fresh, errors = noise(4000, seed=1)
+    expected = calibration.expected_error(fresh)
+    lowest = np.argsort(expected)[:1000]
+    assert expected[lowest].mean() > 0.4 * errors.mean()
+
+
 def test_too_few_problems_are_refused():
     solution, errors = solutions(20, seed=7)
     with pytest.raises(ValueError, match=r"at least 50 validation problems .* got 20"):
@@ -107,8 +145,40 @@ def test_too_few_problems_are_refused():
 
 
 def test_other_values_are_no_calibration():
-    with pytest.raises(ValueError, match=r"a calibration has the fields"):
+    with pytest.raises(ValueError, match=r"a calibration has the fields centre, errors, high"):
         Calibration.from_dict({"weights": [1.0]})
+
+
+ODD = [
+    None, True, 3, "text", {}, [], [[1.0]], ["1"], [True], [None], [float("nan")], [float("inf")],
+    [10**400], [0.0] * 10, [-1.0] * 10, [3.0, 2.0], [0.0] * 66, [0.0] * 67,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("field", [f.name for f in dataclasses.fields(Calibration)])
+def test_a_field_that_is_odd_is_refused_or_can_be_used(field, calibration, tmp_path):
+    solution, _ = solutions(3, seed=4)
+    said = []
+    for value in ODD:
+        damaged = {"iteration": 10, "calibrations": [{**calibration.as_dict(), field: value}]}
+        (tmp_path / "calibration.json").write_text(json.dumps(damaged))
+        try:
+            (kept,) = read_calibrations(a_run(tmp_path, models=1))
+        except irem.InputError as error:
+            said.append(str(error))
+        else:
+            assert not np.isnan(kept.expected_error(solution)).any()
+    assert len(said) >= len(ODD) - 3
+    assert not any("\n" in sentence for sentence in said)
+
+
+def test_a_calibration_that_comes_along_is_not_made_again():
+    # Nothing is written to the folders of the zoo.
+    run = irem.load("zoo:addition")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pathlib.Path.read_text", lambda _: "{")
+        with pytest.raises(irem.InputError, match=r"damaged .*; install irem again\.$"):
+            read_calibrations(run)
 
 
 def a_run(path, iteration=10, models=2):
@@ -132,10 +202,31 @@ def test_calibrations_are_kept_with_the_state_of_a_run_that_they_belong_to(calib
     assert read_calibrations(a_run(tmp_path, models=1)) is None
 
 
-@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"iteration": 10, "calibrations": [{}]}'])
+DAMAGED = [
+    "", "{", "[]", "{}", "null", "3", '"text"', '{"iteration": 10}', "[" * 100_000,
+    '{"iteration": 10, "calibrations": ' + "[" * 100_000,
+    '{"iteration": 10, "calibrations": [{}]}',
+    '{"iteration": 10, "calibrations": {}}',
+    '{"iteration": 10, "calibrations": ["text"]}',
+    '{"iteration": 10, "calibrations": 1e400}',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", DAMAGED, ids=range(len(DAMAGED)))
 def test_calibrations_that_are_damaged_are_refused_in_one_sentence(text, tmp_path):
     (tmp_path / "calibration.json").write_text(text)
-    with pytest.raises(irem.InputError, match=r"is truncated or damaged .* run `irem calibrate"):
+    advice = r"is truncated or damaged .*; make it again with `irem calibrate"
+    with pytest.raises(irem.InputError, match=advice):
+        read_calibrations(a_run(tmp_path))
+
+
+def test_bytes_that_are_not_text_and_a_folder_are_refused_too(tmp_path):
+    (tmp_path / "calibration.json").write_bytes(bytes(range(256)))
+    with pytest.raises(irem.InputError, match="is truncated or damaged"):
+        read_calibrations(a_run(tmp_path))
+    (tmp_path / "calibration.json").unlink()
+    (tmp_path / "calibration.json").mkdir()
+    with pytest.raises(irem.InputError, match=r"cannot be read \(Is a directory\); remove it\.$"):
         read_calibrations(a_run(tmp_path))
 
 

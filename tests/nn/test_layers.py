@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from irem import Graph
+import irem
+from irem import Graph, nn
 from irem.formats import Vectors
 from irem.nn.dense import Dense, DenseCell
 from irem.nn.graph import GINELayer, GraphCell, GraphNet
@@ -208,3 +209,23 @@ def test_dense_is_a_chain_of_products_in_numpy(x64):
     assert_close(features, hidden)
     # Some units are off, so it is more than a product of matrices.
     assert 0 < np.count_nonzero(hidden) < network.num_features
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "sizes"),
+    [
+        (irem.energy.MLP, "addition", {"depth": 101}),
+        (irem.energy.GINE, "shortest-path", {"depth": 101}),
+        (irem.energy.Pair, "matrix-inverse", {"depth": 10**12}),
+        (irem.energy.Table, "addition", {"encoder_depth": 101}),
+        (irem.energy.Conv, "denoise", {"depth": 101}),
+        (irem.energy.Conv, "denoise", {"head": 101}),
+        (nn.Dense, "addition", {"depth": 101}),
+        (nn.GraphNet, "shortest-path", {"depth": 101}),
+        (nn.DnCNN, "denoise", {"depth": 101}),
+    ],
+)
+def test_more_layers_than_can_be_compiled_are_refused(kind, name, sizes):
+    (depth,) = sizes.values()
+    with pytest.raises(irem.InputError, match=f"must be at most 100, got {depth}"):
+        kind.for_task(irem.tasks.get(name), key=jax.random.key(0), **sizes)

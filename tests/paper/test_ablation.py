@@ -71,3 +71,41 @@ def test_every_variant_has_its_error_and_its_costs(tiny_study, monkeypatch):
     assert [c.temporary_bytes for c in cells[::2]] == [0, 10, 20, 30]
     assert cells[-1].ms_per_iteration == (4.0, 2.0)
     assert [c.paper_memory for c in cells[::2]] == [295, 295, None, 100]
+
+
+def test_costs_are_relative_to_the_whole_method(tiny_study, monkeypatch):
+    study, clock = tiny_study(), [0.0]
+    # Seconds of a chunk and bytes by replay and truncation.
+    costs = {
+        (False, False): (4, 40),
+        (True, False): (8, 30),
+        (False, True): (1, 5),
+        (True, True): (2, 10),
+    }
+    begun = set()
+
+    def variant(training, method):
+        return isinstance(training.replay, Replay), isinstance(method.gradient, irem.LastSteps)
+
+    def memory(training, state):
+        return {"temporary_bytes": costs[variant(training, state.method)][1], "argument_bytes": 7}
+
+    def chunk(training, states, length):
+        found = variant(training, states.method)
+        # The first one compiles.
+        clock[0] += costs[found][0] if found in begun else 1000
+        begun.add(found)
+        return states, types.SimpleNamespace(loss=0.0)
+
+    monkeypatch.setattr(ablation, "measure_memory", memory)
+    monkeypatch.setattr(ablation, "run_chunk", chunk)
+    monkeypatch.setattr(ablation.time, "perf_counter", lambda: clock[0])
+    found = ablation.measure_costs(study, study.tasks["addition"], 3)
+    assert {name: (c.speed, c.memory) for name, c in found.items()} == {
+        "no-replay-full-unroll": (50, 400),
+        "replay-full-unroll": (25, 300),
+        "no-replay-last-step": (200, 50),
+        "replay-last-step": (100, 100),
+    }
+    whole = found["replay-last-step"]
+    assert whole.ms_per_iteration == (1e3 * 2 / study.scale.pace_iterations,) * 3

@@ -1,3 +1,6 @@
+import types
+
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -45,3 +48,28 @@ def test_entries_are_sorted_by_their_first_error(kept_study):
     errors = np.asarray(figures.measure_elements(kept_study, figures.SETTINGS)["errors"])
     assert errors.shape[0] == 9
     assert (np.diff(errors[:, 0]) <= 0).all()
+
+
+def test_a_curve_is_the_mean_over_models_and_problems(kept_study, monkeypatch):
+    task = kept_study.tasks["addition"]
+    run = kept_study.trained(task, kept_study.recipe(task, "recurrent"), "addition-recurrent")[0]
+
+    def off_by(model, x, *, max_steps, trajectory, key):
+        """A model that is away from the truth by its number plus the number of steps."""
+        number = next(i for i, other in enumerate(run.models) if other is model)
+        away = number + np.arange(max_steps + 1)[None, :, None]
+        ys = jnp.asarray(np.sum(x, axis=1)[:, None] + away)
+        return types.SimpleNamespace(trajectory=types.SimpleNamespace(ys=ys))
+
+    errors = {"same": np.array([[1.0, 2.0], [3.0, 8.0]])}
+    descended = types.SimpleNamespace(errors=errors, trivial={"same": 0.5})
+    monkeypatch.setattr(figures, "_run", lambda *_: run)
+    monkeypatch.setattr(figures, "solve", off_by)
+    monkeypatch.setattr(figures, "error_curves", lambda *_, **__: descended)
+    levels, methods = ("same",), ("irem", "recurrent")
+    found = figures.measure_curves(kept_study, task, levels, methods, 2, 4)
+    assert found["mse_by_step"]["irem"]["same"] == [2.0, 5.0]
+    np.testing.assert_allclose(
+        found["mse_by_step"]["recurrent"]["same"], [0.5, 2.5, 6.5], rtol=1e-5
+    )
+    assert found["trivial"] == {"same": 0.5}

@@ -85,7 +85,7 @@ def study(tmp_path_factory):
     for i, shape in enumerate(SHAPES):
         levels = np.random.default_rng(i).integers(0, 256, shape, np.uint8)
         Image.fromarray(levels).save(folder / "pictures" / f"{i}.png")
-    return Study(folder / "kept", SCALE, test_images=folder / "pictures", commit="none")
+    return Study(folder / "kept", SCALE, test_images=folder / "pictures")
 
 
 @pytest.fixture(scope="module")
@@ -162,7 +162,7 @@ def test_the_middles_of_the_first_pictures_are_scored_where_a_scale_asks_for_tha
     study, clean, tmp_path
 ):
     scale = with_pictures(SCALE, test_pictures=2, test_side=10)
-    other = Study(tmp_path / "kept", scale, test_images=study.test_images, commit="none")
+    other = Study(tmp_path / "kept", scale, test_images=study.test_images)
     found = denoising.test_pictures(other)
     assert [p.shape for p in found] == [(10, 10), (9, 10)]
     np.testing.assert_array_equal(found[0], clean[0][:, 1:11])
@@ -214,3 +214,21 @@ def test_every_update_of_every_row_has_as_many_patches(study):
         part = recipe.settings["energy" if label == "irem" else "network"]
         assert part["bias"] == label.endswith("bias")
     assert recipes["irem"].settings["method"]["step_size"] == 1.0
+
+
+def test_a_cell_is_the_mean_over_pictures_and_says_what_training_has_seen(study):
+    cells = denoising.untrained_cells(study, "noisy", lambda x, _: x)
+    assert [(c.sigma, c.seen) for c in cells] == [
+        (25, True), (35, True), (45, True), (55, True), (65, False), (75, False)
+    ]  # fmt: skip
+    for cell in cells:
+        assert cell.psnr == pytest.approx(np.mean(cell.psnr_by_picture))
+        assert cell.pictures == len(SHAPES)
+
+
+def test_without_a_folder_of_test_pictures_those_held_out_are_scored(tmp_path):
+    alone = Study(tmp_path / "kept", SCALE)
+    found = denoising.test_pictures(alone)
+    held_out = alone.pictures.held_out()
+    assert len(found) == len(held_out) == 2
+    assert all(np.array_equal(one, other) for one, other in zip(found, held_out, strict=True))

@@ -1,4 +1,3 @@
-import dataclasses
 import html
 import json
 import re
@@ -22,6 +21,7 @@ from irem.paper import (
     reproduction_markdown,
     reproduction_page,
 )
+from irem.paper.cells import Origin
 
 CELLS = tuple(
     cell(method=method, difficulty=difficulty, seeds_at=[k + 0.5, k + 1.5])
@@ -99,8 +99,8 @@ def test_markdown_has_the_rows_of_the_table(folder):
     rows = [line.split("|")[1:-1] for line in lines if line.startswith("| addition")]
     assert len(rows) == len(PAPER_METHODS)
     assert len({len(row) for row in rows}) == 1
-    assert rows[0][2].strip() == "**1.00 ± 0.7**"  # the lowest stands out
-    assert rows[-1][2].strip() == "5.00 ± 0.7"
+    assert rows[0][2].strip() == "**1.0 ± 0.7**"  # the lowest stands out
+    assert rows[-1][2].strip() == "5.0 ± 0.7"
 
 
 def test_an_empty_folder_is_refused(tmp_path):
@@ -126,4 +126,48 @@ def test_every_committed_result_has_a_text_that_begins_with_its_title():
         assert text.startswith(EXPERIMENTS[name].title)
         listed = result.figures is not None
         assert f"{name}.json: " in text or listed
-    assert dataclasses.replace(result, commit=None).origin.endswith("irem 0.1.0.")
+
+
+FIRST, SECOND = "0123456789abcdef", "fedcba9876543210"
+
+
+def origin_of(*origins):
+    cells = tuple(cell(**origin) for origin in origins)
+    result = Result(
+        "table1", "c0ffee", "abacus", "beads", {"jax": "9", "irem": "8"}, {}, None, cells
+    )
+    return result.origin
+
+
+def test_a_result_says_of_all_its_cells_where_they_come_from():
+    one = {"commit": FIRST, "device": "slide rule"}
+    assert origin_of(one, one) == "slide rule, JAX 9, irem 8, commit 0123456789ab."
+    # Early results name a device once for all cells.
+    assert origin_of({"commit": FIRST}) == "abacus, JAX 9, irem 8, commit 0123456789ab."
+    assert origin_of({"commit": None}) == "abacus, JAX 9, irem 8, commit unknown."
+    changed = {**one, "clean": False}
+    assert origin_of(changed).endswith("commit 0123456789ab with uncommitted changes.")
+    mixed = origin_of(one, {"commit": SECOND}, one, {**one, "clean": False, "note": "Odd."})
+    assert mixed == (
+        "2 of 4 cells: slide rule, commit 0123456789ab; 1 of 4 cells: abacus, commit fedcba987654; "
+        "1 of 4 cells: slide rule, commit 0123456789ab with uncommitted changes; JAX 9, irem 8 "
+        "when it last ran. 1 of 4 cells: Odd."
+    )
+
+
+def test_figures_say_where_each_comes_from():
+    origins = {"a": Origin(commit=FIRST), "b": Origin(commit=SECOND, device="slide rule")}
+    versions = {"jax": "9", "irem": "8"}
+    result = Result(
+        "figures", "c0ffee", "abacus", "beads", versions, {}, figures={}, origins=origins
+    )
+    assert result.origin.startswith("1 of 2 figures: abacus, commit 0123456789ab; 1 of 2 figures: ")
+
+
+def test_committed_cells_that_no_commit_can_have_made_name_none():
+    cells = read_results(committed_results())["structure"].cells
+    for found in cells:
+        recorded = getattr(found, "walked", None)
+        # Of 1,000 problems every committed version of the program records a tenth, or 100.
+        assert (found.commit is None) == (recorded == 10)
+        assert found.note or recorded is None

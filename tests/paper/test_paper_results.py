@@ -67,7 +67,7 @@ def test_what_is_not_there_is_said(tmp_path):
     with pytest.raises(irem.InputError, match="not a result of table1"):
         read_result(tmp_path, "table1")
     (tmp_path / "table1.json").write_text('{"experiment": "table1"}')
-    with pytest.raises(irem.InputError, match=r"damaged \(it lacks 'commit'\)"):
+    with pytest.raises(irem.InputError, match=r"table1.json' lacks the field 'commit'\.$"):
         read_result(tmp_path, "table1")
     with pytest.raises(irem.InputError, match=r"Unknown experiment 'tabel1'.*mean 'table1'"):
         read_result(tmp_path, "tabel1")

@@ -10,6 +10,7 @@ import pytest
 
 import irem
 from irem.apps.sat import random_formula
+from irem.apps.sat import search as sat_search
 from irem.paper import EXPERIMENTS, as_text, read_result, reproduce, sat
 
 SMALL = sat.Settings(
@@ -72,3 +73,34 @@ def test_without_a_solver_it_is_said_how_to_get_one(tiny_study, monkeypatch):
     monkeypatch.setitem(sys.modules, "pysat.solvers", None)
     with pytest.raises(irem.InputError, match="install one with `pip install python-sat`"):
         sat.run(tiny_study())
+
+
+def test_a_search_counts_what_was_found_and_when(tiny_study, monkeypatch):
+    formulas = sat.satisfiable_formulas(8, 3.5, 4)
+    assignments = (np.arange(256)[:, None] >> np.arange(8)) % 2 == 1
+    models = [assignments[f.satisfied_by(assignments).all(-1).argmax()] for f in formulas]
+    answers = iter(
+        [
+            sat_search.Satisfaction(models[0], 32, 1, 0),
+            sat_search.Satisfaction(models[1], 64, 2, 0),
+            sat_search.Satisfaction(None, 640, 20, 3),
+            sat_search.Satisfaction(models[3], 32, 1, 0),
+        ]
+    )
+    monkeypatch.setattr(sat, "satisfy", lambda *_, **__: next(answers))
+    cell = sat.measure_search(tiny_study(), "sizes", 8, 3.5, 4)
+    assert (cell.formulas, cell.solved, cell.in_first_round) == (4, 3, 2)
+    assert cell.descents_mean == (32 + 64 + 640 + 32) / 4
+
+
+def test_a_network_answers_true_where_it_is_positive(tiny_study, monkeypatch):
+    settings = dataclasses.replace(SMALL, network_formulas=30)
+    signs = np.array([1.0, 1.0, 1.0, -1.0, 1.0])
+    monkeypatch.setattr(sat, "_trained_network", lambda *_: lambda _: jax.numpy.asarray(signs))
+    formulas = sat.satisfiable_formulas(5, settings.ratio, 30)
+    solved, of_opposite = (
+        sum(bool(f.satisfied_by(truths).all()) for f in formulas)
+        for truths in (signs > 0, signs < 0)
+    )
+    assert solved != of_opposite
+    assert sat.measure_feedforward(tiny_study(), 5, settings).solved == solved

@@ -89,6 +89,7 @@ def test_cells_tell_both_errors_and_both_sizes(study):
     assert [c.parameters for c in cells[::2]] == [14 * 16 + 1, 19 * 11 + 1]
     assert [c.width for c in cells[::2]] == [16, 11]
     assert cells[3].mse_by_seed == (2.5, 7.5)
+    assert {(c.trivial, c.best) for c in cells} == {(3.0, 0.0)}
     assert cells[3].stopped.mse_by_seed == pytest.approx([2.007, 7.007])
     assert cells[3].stopped.max_steps == 7
     assert read_result(study.folder, "scratchpad").cells == cells
@@ -97,8 +98,8 @@ def test_cells_tell_both_errors_and_both_sizes(study):
     assert [row[5].text for row in rows] == [
         "1.01 ± 0",
         "2.01 ± 0",
-        "3.51 ± 4",
-        "4.51 ± 4",
+        "4 ± 4",
+        "5 ± 4",
     ]
     assert "Appendix B" in reproduction_page(study.folder)
 
@@ -120,6 +121,27 @@ def test_steps_are_chosen_on_validation_problems():
     chosen = experiment.choose_steps(run, 6, 8)
     assert chosen == 1 + np.argmin(errors)
     assert 1 <= chosen < 8
+
+
+def test_no_step_count_is_chosen_on_a_test_problem(tmp_path, monkeypatch):
+    task = irem.tasks.get("addition", size=4)
+    study, asked = Study(tmp_path / "study", TINY, tasks={"addition": task}), []
+
+    def recorded(model, batch, most, *, key):
+        asked.append((batch, key))
+        return types.SimpleNamespace(errors=np.ones((len(batch.y), most + 1)))
+
+    monkeypatch.setattr(experiment, "descents", recorded)
+    model = irem.IREM(irem.energy.from_function(lambda _, y: jnp.sum(y), answer_shape=(4,)))
+    experiment.choose_steps(Run(task, (model,), 0, History.empty(1), {}), 20, 8)
+    ((chosen_on, key),) = asked
+    assert chosen_on.x.shape == (20, 2, 4)
+    assert 0.5 < np.abs(chosen_on.x).max() <= 1  # as in training, not harder
+    for difficulty in ("same", "harder"):
+        test_set, key_guesses = study.test_set(task, difficulty)
+        same = np.isclose(chosen_on.x[:, None], test_set.batch.x).all((-1, -2))
+        assert not same.any()
+        assert not np.array_equal(jax.random.key_data(key), jax.random.key_data(key_guesses))
 
 
 # The scratchpad has a minimum of its own, whatever the answer is.

@@ -52,6 +52,10 @@ def test_every_variant_is_trained_with_what_it_has_and_no_more(tiny_study, monke
         assert cell.iterations == (2 if structure else study.scale.vectors.iterations)
         assert cell.skipped == 0
         assert cell.trivial > cell.best == 0
+        task, difficulty = study.tasks[cell.task], cell.difficulty
+        assert cell.trivial == study.test_set(task, difficulty)[0].floors[0]
+    pairs = zip(cells[::2], cells[1::2], strict=True)
+    assert all(same.mse_by_seed != harder.mse_by_seed for same, harder in pairs)
     safeguards = [(c.replay, c.gradients, c.decay) for c in cells[::2]]
     assert [sum(kept) for kept in safeguards] == 2 * [3, 2, 2, 2, 0]
     assert len(set(safeguards)) == len(stability.VARIANTS)

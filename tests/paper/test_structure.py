@@ -1,6 +1,7 @@
 """The experiment on the recipes `best`, without its training."""
 
 import dataclasses
+import types
 
 import equinox as eqx
 import jax
@@ -9,10 +10,12 @@ import numpy as np
 import pytest
 
 import irem
+from irem.evaluation.scores import Evaluation
+from irem.keys import fresh_key
 from irem.methods import build_method
 from irem.paper import PAPER_TASKS, structure
 from irem.paper.cells import spread
-from irem.training import Recipe
+from irem.training import History, Recipe, Run
 
 SMALL = structure.Settings(
     steps=(1, 3),
@@ -72,6 +75,60 @@ def test_cells_tell_errors_floors_and_steps(tiny_study):
     assert all(cell.walked == 1 for cell in cells[:2])
     assert not isinstance(cells[2], structure.DescentCell)
     assert structure.run(study, SMALL) == cells  # kept, not computed again
+    run = irem.load(study.folder / cells[0].run, task=study.tasks["addition"])
+    for cell in cells[:2]:
+        again = study.score(run, cell.difficulty)
+        np.testing.assert_allclose(cell.mse_by_seed, again.mse_by_model, rtol=1e-5)
+        assert (cell.trivial, cell.best) == (again.trivial_mse, again.oracle_mse)
+
+
+def test_every_case_has_its_own_problems(tiny_study, monkeypatch):
+    task, drawn, walked = irem.tasks.get("shortest-path"), [], []
+    found = Evaluation(
+        "shortest-path", "same", 3, 500, 0.2, 0.1, (0.2,), 9.0, 1.0, {}, 0.5, 0.1, 3, 0.9, 0.8
+    )
+
+    def draw(task, difficulty, problems, key):
+        drawn.append((difficulty, problems, key))
+        return None, None
+
+    def by_step(run, task, difficulty, problems, steps):
+        walked.append((difficulty, problems))
+        return {"5": 0.3}
+
+    monkeypatch.setattr(structure, "draw", draw)
+    monkeypatch.setattr(structure, "score", lambda *_, **__: found)
+    monkeypatch.setattr(structure, "errors_by_step", by_step)
+    model = irem.IREM(irem.energy.from_function(lambda _, y: jnp.sum(y)))
+    run = Run(task, (model,), 7, History.empty(1), {"energy": {}})
+    study = tiny_study(scale=dataclasses.replace(tiny_study("other").scale, problems=1000))
+    monkeypatch.setattr(study, "trained", lambda *_, **__: (run, None))
+    cells = structure.measure(study, task, structure.SETTINGS)
+    levels = ["same", "harder", 30, 60]
+    assert [(d, n) for d, n, _ in drawn] == list(zip(levels, (1000, 1000, 200, 200), strict=True))
+    assert walked == [(level, 100) for level in levels]
+    assert [(c.problems, c.walked) for c in cells] == [(n, 100) for n in (1000, 1000, 200, 200)]
+    assert [c.paper for c in cells] == [0.0274, 0.0464, None, None]
+    key = jax.random.key_data(fresh_key(0, "evaluate"))
+    assert all(np.array_equal(jax.random.key_data(k), key) for _, _, k in drawn)
+    (cell,) = {(c.mean, c.trivial, c.best, c.entries_right, c.exact) for c in cells}
+    assert cell == (0.2, 0.5, 0.1, 0.9, 0.8)
+
+
+def test_errors_by_step_are_means_over_models_and_problems(tiny_study, monkeypatch):
+    task = irem.tasks.get("addition", size=9)
+    errors = {1.0: [[1.0, 2.0, 4.0], [3.0, 4.0, 6.0]], 2.0: [[5.0, 0.0, 0.0], [5.0, 0.0, 2.0]]}
+
+    def recorded(model, batch, most, *, key):
+        assert (len(batch.y), most) == (2, 2)
+        return types.SimpleNamespace(errors=np.asarray(errors[model.step_size]))
+
+    monkeypatch.setattr(structure, "descents", recorded)
+    energy = irem.energy.from_function(lambda _, y: jnp.sum(y))
+    models = tuple(irem.IREM(energy, step_size=size) for size in errors)
+    run = Run(task, models, 0, History.empty(2), {})
+    found = structure.errors_by_step(run, task, "same", 2, (1, 2))
+    assert found == {"1": 1.5, "2": 3.0}
 
 
 def test_a_share_of_the_iterations_is_that(tiny_study, monkeypatch):

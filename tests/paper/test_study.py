@@ -1,14 +1,25 @@
 import dataclasses
 import json
 import os
+import shutil
 import signal
 
 import numpy as np
 import pytest
 
 import irem
+from irem.evaluation.tables import Table
 from irem.keys import training_keys
-from irem.paper import PAPER_METHODS, PAPER_TASKS, Budget, Cell, strip_frames
+from irem.paper import (
+    PAPER_METHODS,
+    PAPER_TASKS,
+    Budget,
+    Cell,
+    Experiment,
+    reproduce,
+    strip_frames,
+)
+from irem.paper.cells import Origin
 from irem.training import Checkpoints, is_finished, iterations_done
 from irem.training import trainer as _trainer
 
@@ -42,7 +53,7 @@ def test_cells_are_kept_and_read_as_what_they_are(tiny_study):
     assert first == again == [cell]
     path = tiny_study().folder / "cells/table1/name.json"
     path.write_text('[{"task": "addition"}]')
-    with pytest.raises(irem.InputError, match=r"name.json': cell 0 lacks the field 'commit'\.$"):
+    with pytest.raises(irem.InputError, match=r"cell 0 lacks the field 'commit'; remove it and"):
         tiny_study().cells("table1", "name", [Cell], lambda: [cell])
 
 
@@ -118,7 +129,8 @@ def test_a_training_whose_weights_are_not_finite_is_not_called_finished(tiny_stu
 def test_numbers_that_are_not_finite_are_null_in_files(tiny_study):
     value = tiny_study().values("table1", "name", lambda: {"mean": float("nan"), "of": [1.0]})
     text = (tiny_study().folder / "cells/table1/name.json").read_text()
-    assert json.loads(text, parse_constant=pytest.fail) == value == {"mean": None, "of": [1.0]}
+    assert json.loads(text, parse_constant=pytest.fail)["values"] == value
+    assert value == {"mean": None, "of": [1.0]}
 
 
 def test_models_are_trained_once_and_read_again(tiny_study):
@@ -174,8 +186,9 @@ def test_the_recipe_is_the_papers_with_the_lengths_of_the_scale(tiny_study):
 
 
 def test_settings_are_written_down(tiny_study):
-    study = tiny_study(commit="abc")
-    assert study.about()["commit"] == "abc"
+    study = tiny_study()
+    assert set(study.origin()) == {"commit", "device", "clean"}
+    assert study.origin().items() <= study.about().items()
     assert study.about()["scale"]["vectors"]["iterations"] == 20
     kept = json.loads((study.folder / "study.json").read_text())
     assert kept["tasks"]["addition"]["size"] == 9
@@ -198,3 +211,168 @@ def test_a_study_keeps_to_its_pictures_and_has_none_until_they_are_asked_for(tin
     assert tiny_study(images=tmp_path / "pictures").pictures.hold_out == 16
     with pytest.raises(irem.InputError, match="other pictures"):
         _ = tiny_study().pictures
+
+
+def spoilt(study, name):
+    path = study.folder / name
+    path.write_text('{"sc')
+    return path
+
+
+def keep(study, value=3):
+    return study.values("table1", "name", lambda: value)
+
+
+def test_a_study_whose_settings_are_damaged_goes_on_as_its_advice_says(tiny_study):
+    study = tiny_study()
+    keep(study, 3)
+    path = spoilt(study, "study.json")
+    with pytest.raises(irem.InputError, match=r"study.json' is damaged .*; remove it and run"):
+        tiny_study()
+    path.unlink()
+    assert keep(tiny_study(), 4) == 3  # kept, not computed again
+    assert json.loads(path.read_text()) == study.settings
+
+
+@pytest.mark.parametrize("content", ["[]", "{}", "null", '{"scale": 1}', "1e400", "[" * 100_000])
+def test_settings_that_are_none_are_damaged(tiny_study, content):
+    keep(tiny_study())
+    path = tiny_study().folder / "study.json"
+    path.write_text(content)
+    with pytest.raises(irem.InputError, match=r"study.json' is damaged .*remove it and run again"):
+        tiny_study()
+    path.unlink()
+    assert keep(tiny_study(), 4) == 3
+
+
+def test_a_study_without_settings_is_not_taken_up_with_others(tiny_study):
+    study = tiny_study()
+    keep(study)
+    (study.folder / "study.json").unlink()
+    with pytest.raises(irem.InputError, match="other settings; choose another folder"):
+        tiny_study(scale=dataclasses.replace(study.scale, problems=11))
+    assert not (study.folder / "study.json").exists()
+    assert keep(tiny_study(), 4) == 3
+
+
+def test_values_without_their_settings_are_used_only_where_the_study_tells_them(tiny_study):
+    study = tiny_study()
+    keep(study)
+    path = study.folder / "cells/table1/name.json"
+    path.write_text("3\n")  # as early studies have it
+    assert keep(tiny_study(), 4) == 3
+    (study.folder / "study.json").unlink()
+    with pytest.raises(
+        irem.InputError, match=r"study.json' is missing, .* remove '.*cells' and run"
+    ):
+        tiny_study()
+    shutil.rmtree(study.folder / "cells")
+    (study.folder / "models" / "some").mkdir(parents=True)
+    (study.folder / "models" / "some" / "run.json").write_text("{}")
+    assert keep(tiny_study(), 4) == 4
+
+
+def test_values_of_another_study_are_not_mixed_in(tiny_study):
+    study = tiny_study()
+    keep(study)
+    other = tiny_study("other", dataclasses.replace(study.scale, problems=11))
+    keep(other, 4)
+    file = "cells/table1/name.json"
+    shutil.copy(other.folder / file, study.folder / file)
+    with pytest.raises(
+        irem.InputError, match=r"name.json' was made with other settings; remove it"
+    ):
+        keep(study)
+    (study.folder / file).unlink()
+    assert keep(study, 5) == 5
+
+
+def test_values_that_depend_on_more_are_compared_by_that_too(tiny_study):
+    study = tiny_study()
+    make = lambda: 3  # noqa: E731
+    study.values("denoising", "irem", make, settings={"pictures": "a"})
+    assert study.values("denoising", "irem", lambda: 4, settings={"pictures": "a"}) == 3
+    with pytest.raises(irem.InputError, match="other settings"):
+        study.values("denoising", "irem", make, settings={"pictures": "b"})
+
+
+def test_damaged_names_of_pictures_are_made_again_as_the_advice_says(tiny_study):
+    _ = tiny_study().pictures
+    path = spoilt(tiny_study(), "pictures.json")
+    with pytest.raises(irem.InputError, match=r"pictures.json' is damaged .* remove it and run"):
+        _ = tiny_study().pictures
+    path.unlink()
+    assert tiny_study().pictures.hold_out == 2
+    assert path.exists()
+
+
+@pytest.mark.parametrize("content", ["3", '{"settings": {}, "origin": {}, "values": 3}', "[7]"])
+def test_what_is_no_list_of_cells_is_refused_with_advice_that_works(tiny_study, content):
+    study = tiny_study()
+    path = study.folder / "cells/table1/name.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(content)
+    cell = Cell(task="addition", method="irem", paper=None, commit=None)
+    read = lambda: study.cells("table1", "name", [Cell], lambda: [cell])  # noqa: E731
+    with pytest.raises(irem.InputError, match=r"name.json'.*; remove it and run again"):
+        read()
+    path.unlink()
+    assert read() == [cell]
+
+
+def test_models_of_other_settings_are_not_taken_for_those_asked_for(tiny_study):
+    study = tiny_study()
+    run, _ = train(study)
+    longer = dataclasses.replace(study.scale.vectors, iterations=30)
+    for scale, what in (
+        (dataclasses.replace(study.scale, vectors=longer), "iterations"),
+        (dataclasses.replace(study.scale, seeds=3), "seeds"),
+    ):
+        other = tiny_study(f"other-{what}", scale)
+        shutil.copytree(run.path, other.folder / "models/addition-feedforward")
+        with pytest.raises(irem.InputError, match=rf"trained with other settings \({what}\)"):
+            train(other)
+
+
+def test_a_damaged_run_is_trained_again_as_the_advice_says(tiny_study):
+    study = tiny_study()
+    run, _ = train(study)
+    for file in ("run.json", "checkpoint.safetensors"):
+        (run.path / file).write_bytes(b"{")
+        with pytest.raises(
+            irem.InputError, match=rf"{file}.* Remove the folder '.*' and run again"
+        ):
+            train(study)
+        shutil.rmtree(run.path)
+        again, _ = train(study)
+        np.testing.assert_array_equal(weights(run), weights(again))
+
+
+def test_one_process_at_a_time_writes_to_a_study(tiny_study):
+    study = tiny_study()
+    refused = pytest.raises(irem.InputError, match=r"Another process is reproducing in .*--out\.$")
+    with study.hold(), study.hold(), refused:  # within one process it may be nested
+        tiny_study()
+    tiny_study()
+
+
+def test_a_reproduction_holds_its_folder(tiny_study):
+    study, refused = tiny_study(), []
+
+    def run(study):
+        with pytest.raises(irem.InputError, match="Another process") as raised:
+            tiny_study()
+        refused.append(raised)
+        return [Cell(task="addition", method="irem", paper=None, commit=None)]
+
+    table = lambda *_: Table((), ())  # noqa: E731
+    reproduce(study, Experiment(name="own", title="", run=run, kinds=(Cell,), table=table))
+    assert len(refused) == 1
+
+
+def test_a_part_is_kept_with_where_it_comes_from(tiny_study):
+    study = tiny_study()
+    keep(study)
+    assert study.origins("table1", ["name"]) == {"name": Origin(**study.origin())}
+    (study.folder / "cells/table1/name.json").write_text("3")
+    assert study.origins("table1", ["name"]) == {}

@@ -1,15 +1,23 @@
+import dataclasses
+
 import numpy as np
 import pytest
 from table1_cells import cell
 
 import irem
+from irem.descent import EnergyUnchanged
 from irem.keys import fresh_key
 from irem.paper import (
     PAPER_METHODS,
     PAPER_TABLE1,
     PAPER_TASKS,
+    QUICK,
+    Study,
+    longer,
     printed_mse,
     reproduce,
+    sums,
+    table1,
 )
 from irem.paper.table1 import comparison, contradictions, irem_table
 
@@ -49,6 +57,50 @@ def test_expected_halting_and_the_fixed_step_stand_beside_the_default(cells):
     also = {c.method: set(c.also) for c in cells}
     assert also["programmatic"] == {"expected halting"}
     assert also["irem"] == {"fixed step"}
+
+
+@pytest.mark.parametrize("difficulty", ["same", "harder"])
+def test_the_other_ways_to_answer_are_on_the_same_problems(
+    tiny_study, cells, kept_study, monkeypatch, difficulty
+):
+    found = {c.method: c for c in cells if c.difficulty == difficulty}
+    run = irem.load(kept_study.folder / found["programmatic"].run)
+    expected = tuple(dataclasses.replace(m, halting="expected") for m in run.models)
+    again = kept_study.score(dataclasses.replace(run, models=expected), difficulty)
+    also = found["programmatic"].also["expected halting"]
+    assert also.mse_by_seed == again.mse_by_model != found["programmatic"].mse_by_seed
+    # The released program takes at most 80 steps of the trained size.
+    study, asked = tiny_study(), []
+    score = lambda _, *given, **walk: asked.append((given, walk)) or again  # noqa: E731
+    monkeypatch.setattr(study, "score", score)
+    table1.answer_otherwise(study, run, "irem", difficulty)
+    walk = {"step": irem.FixedStep(), "halt": EnergyUnchanged(rtol=1e-4), "max_steps": 80}
+    assert asked == [((difficulty,), walk)]
+    assert table1.answer_otherwise(study, run, "recurrent", difficulty) == {}
+
+
+@pytest.mark.parametrize(
+    ("experiment", "task", "aggregate", "label"),
+    [(longer, "addition", None, "-5-times"), (sums, "shortest-path", "sum", "-sum")],
+)
+def test_beside_the_table_one_thing_differs(
+    tmp_path, monkeypatch, experiment, task, aggregate, label
+):
+    study = Study(tmp_path / "study", QUICK, tasks={task: irem.tasks.get(task)})
+
+    def trained(task, recipe, label):
+        raise InterruptedError(recipe, label)
+
+    monkeypatch.setattr(study, "trained", trained)
+    with pytest.raises(InterruptedError) as raised:
+        experiment.run(study)
+    recipe, found = raised.value.args
+    times = 1 if aggregate else 5
+    assert found == f"{task}-feedforward{label}"
+    assert recipe.length("iterations") == times * QUICK.budget(study.tasks[task]).iterations
+    assert recipe.settings.get("network", {}).get("aggregate") == aggregate
+    assert sums.SETTINGS.methods == PAPER_METHODS
+    assert set(longer.SETTINGS.methods) < set(PAPER_METHODS) - {"irem"}
 
 
 def test_the_papers_table_is_whole():

@@ -178,3 +178,15 @@ def test_trivial_floor_is_the_measured_one(task, difficulty):
     rounding = 0.5 * 10.0 ** -len(printed.split(".")[1])
     tolerance = rounding + 5 * errors.std() / COUNT**0.5
     assert abs(errors.mean() - float(printed)) <= tolerance
+
+
+@every_task
+def test_more_problems_than_memory_holds_are_refused_before_any_is_made(task):
+    with pytest.raises(irem.InputError, match=rf"1,000,000,000,000 .*'{task.name}'.*needs"):
+        task.batch(KEY, 10**12)
+
+
+@pytest.mark.parametrize("name", ["edge-copy", "shortest-path", "connected-components"])
+def test_graphs_larger_than_memory_are_refused_before_any_is_made(name):
+    with pytest.raises(irem.InputError, match=r"difficulty 1000000, needs about .* is the limit"):
+        irem.tasks.get(name).batch(KEY, 1, 1_000_000)

@@ -131,6 +131,17 @@ def test_an_update_that_is_not_finite_is_skipped():
     assert bool(jnp.isfinite(after.replay.items.y).all())
 
 
+def test_a_chunk_that_ends_with_weights_that_are_not_finite_is_undone():
+    training, state = make(size=6)
+    wild = dataclasses.replace(training, optimiser=optax.adam(3e38))
+    learned = lambda s: eqx.filter((s.method, s.optimiser), eqx.is_array)  # noqa: E731
+    after, infos = run_chunk(wild, stack(state), 3)
+    assert not infos.applied.any()
+    assert bool(infos.loss[0, 0] > 0)  # the first iteration was a good one
+    assert int(after.iteration[0]) == 3
+    assert_same(learned(after), learned(stack(state)), rtol=0)
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Counting(irem.tasks.AbstractTask):
     """Counts how often its problems are traced."""

@@ -2,6 +2,7 @@
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
@@ -71,6 +72,54 @@ def test_any_transformation_trains_and_resumes_bit_identically(name, tmp_path):
 )
 def test_adam_with_settings_is_that_of_optax(settings, equal):
     assert bits(train(Adam(**settings))) == bits(train(equal))
+
+
+def updates(optimiser, iterations, gradients):
+    """The updates of one number for gradients in a row."""
+    rule = optimiser.transformation(iterations)
+    state, found = rule.init(jnp.zeros(2)), []
+    for gradient in gradients:
+        update, state = rule.update(jnp.asarray(gradient), state, jnp.zeros(2))
+        found.append(np.asarray(update))
+    return np.array(found)
+
+
+@pytest.mark.parametrize("iterations", [10, 40])
+def test_the_learning_rate_falls_to_zero_at_the_end_of_training(iterations):
+    ones = np.ones((iterations + 1, 2), np.float32)
+    found = updates(Adam(0.1, decay="cosine"), iterations, ones)
+    # The updates of Adam for a gradient that stays the same are the learning rate.
+    rates = 0.05 * (1 + np.cos(np.pi * np.arange(iterations + 1) / iterations))
+    np.testing.assert_allclose(-found[:, 0], rates, rtol=1e-4, atol=1e-6)
+    assert abs(found[-1, 0]) < 1e-6
+    constant = updates(Adam(0.1), iterations, ones)
+    np.testing.assert_allclose(-constant, 0.1, rtol=1e-4)
+
+
+def test_a_training_decays_over_its_own_length(monkeypatch):
+    lengths, transformation = [], Adam.transformation
+
+    def recorded(self, iterations):
+        lengths.append(iterations)
+        return transformation(self, iterations)
+
+    monkeypatch.setattr(Adam, "transformation", recorded)
+    train(Adam(decay="cosine"))
+    assert lengths == [200]
+
+
+def test_gradients_are_clipped_before_adam_and_not_after():
+    gradients = np.array([[3.0, 4.0], [0.003, 0.0], [0.0, 0.5], [30.0, 0.0]], np.float32)
+    found = updates(Adam(0.1, clip_norm=1.0), 10, gradients)
+    norms = np.linalg.norm(gradients, axis=1, keepdims=True)
+    clipped = gradients / np.maximum(norms, 1)
+    mean = square = np.zeros(2)
+    for t, (gradient, update) in enumerate(zip(clipped, found, strict=True), 1):
+        mean, square = 0.9 * mean + 0.1 * gradient, 0.999 * square + 0.001 * gradient**2
+        adam = mean / (1 - 0.9**t) / (np.sqrt(square / (1 - 0.999**t)) + 1e-8)
+        np.testing.assert_allclose(update, -0.1 * adam, rtol=1e-4)
+    # Without clipping, the first gradient would outweigh the others.
+    assert not np.allclose(found[1:], updates(Adam(0.1), 10, gradients)[1:], rtol=0.1)
 
 
 def test_adam_is_the_default():

@@ -6,7 +6,8 @@ import json
 import os
 import signal
 import struct
-import threading
+import subprocess
+import sys
 from pathlib import Path
 from typing import ClassVar
 
@@ -14,9 +15,13 @@ import equinox as eqx
 import jax
 import numpy as np
 import pytest
+import safetensors
+import safetensors.numpy
 from tensorboardX.proto.event_pb2 import Event
 
 import irem
+from irem.files import write_whole
+from irem.interrupt import exit_code
 from irem.training import Adam, Checkpoints, ExponentialAverage, trainer
 from irem.training.run import FORMAT
 
@@ -91,38 +96,88 @@ def test_an_extended_run_is_bit_identical_to_one_that_ran_through(straight, tmp_
     assert bits(run) == bits(straight)
 
 
-def test_ctrl_c_keeps_the_state_and_the_resumed_run_is_bit_identical(
-    straight, tmp_path, monkeypatch
+def after_chunk(monkeypatch, number, change):
+    """Change state and report of the chunks from `number` on."""
+    run_chunk, calls = trainer.run_chunk, []
+
+    def changed(*arguments):
+        calls.append(None)
+        ended = run_chunk(*arguments)
+        return change(*ended) if len(calls) >= number else ended
+
+    monkeypatch.setattr(trainer, "run_chunk", changed)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_keeps_the_chunk_and_the_resumed_run_is_bit_identical(
+    straight, tmp_path, monkeypatch, number
 ):
-    chunks = []
+    def signalled(*ended):
+        signal.raise_signal(number)
+        return ended
 
-    def interrupted_chunk(*args):
-        chunks.append(None)
-        if len(chunks) == 2:
-            threading.Timer(0.0, os.kill, (os.getpid(), signal.SIGINT)).start()
-        return run_chunk(*args)
-
-    run_chunk = trainer.run_chunk
-    monkeypatch.setattr(trainer, "run_chunk", interrupted_chunk)
+    after_chunk(monkeypatch, 2, signalled)
     with pytest.raises(KeyboardInterrupt):
-        train(tmp_path / "run", iterations=100_000)
-    done = irem.load(tmp_path / "run").iteration
-    assert 0 < done < 100_000
+        train(tmp_path / "run")
     monkeypatch.undo()
+    assert exit_code() == 128 + number
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    resumed = train(tmp_path / "run", iterations=max(done, 300), resume=True)
-    if resumed.iteration == 300:
-        assert bits(resumed) == bits(straight)
+    assert irem.load(tmp_path / "run").iteration == 200
+    assert bits(train(tmp_path / "run", resume=True)) == bits(straight)
 
 
-def test_a_run_killed_before_its_first_checkpoint_starts_again(straight, tmp_path):
+@pytest.fixture
+def dead():
+    """The number of a process that has ended."""
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    return process.pid
+
+
+def test_a_run_killed_before_its_first_checkpoint_starts_again(straight, tmp_path, dead):
     train(tmp_path / "run", iterations=100)
     (tmp_path / "run" / "checkpoint.safetensors").unlink()
-    (tmp_path / "run" / ".checkpoint.safetensors.1.unfinished").write_bytes(b"half")
+    (tmp_path / "run" / f".checkpoint.safetensors.{dead}.unfinished").write_bytes(b"half")
     with pytest.raises(ValueError, match="before its first checkpoint"):
         irem.load(tmp_path / "run")
     assert bits(train(tmp_path / "run", resume=True)) == bits(straight)
     assert not list((tmp_path / "run").glob(".*"))
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError(), jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory")]
+)
+def test_a_run_that_ran_out_of_memory_leaves_a_folder_that_can_be_used(
+    straight, tmp_path, monkeypatch, error
+):
+    def exhausted(*_):
+        raise error
+
+    for resume in (True, False):
+        monkeypatch.setattr(trainer, "run_chunk", exhausted)
+        with pytest.raises(irem.InputError) as told:
+            train(tmp_path / f"{resume}", batch_size=5)
+        monkeypatch.undo()
+        assert "needs more memory than there is; choose a smaller batch size" in str(told.value)
+        # With the other settings that were asked for.
+        assert bits(train(tmp_path / f"{resume}", resume=resume)) == bits(straight)
+
+
+def test_other_errors_are_not_taken_for_a_lack_of_memory(monkeypatch):
+    def broken(*_):
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(trainer, "run_chunk", broken)
+    with pytest.raises(RuntimeError, match="a bug"):
+        train()
+
+
+def test_a_folder_with_something_beside_a_run_without_checkpoint_is_not_used(tmp_path):
+    train(tmp_path / "run", iterations=100)
+    (tmp_path / "run" / "checkpoint.safetensors").unlink()
+    (tmp_path / "run" / "notes.txt").write_text("mine")
+    with pytest.raises(irem.InputError, match="already holds a run"):
+        train(tmp_path / "run")
 
 
 def test_several_seeds_are_kept_together(tmp_path, straight):
@@ -167,14 +222,82 @@ def test_a_run_on_a_task_of_ones_own_is_loaded_with_task(tmp_path):
     assert bits(irem.load(tmp_path / "run", task=Own(size=4))) == bits(run)
 
 
-def test_a_run_that_keeps_diverging_stops_and_keeps_its_last_good_state(tmp_path):
+def skip(states, infos):
+    """As if no update had been finite."""
+    return states, eqx.tree_at(lambda i: i.applied, infos, replace_fn=np.zeros_like)
+
+
+def enlarge(states, infos):
+    """As if the loss had been far above that of any model."""
+    return states, eqx.tree_at(lambda i: i.loss, infos, replace_fn=lambda loss: 1e6 + 0 * loss)
+
+
+def diverge_at(monkeypatch, large, skipped):
+    """The loss is large from a chunk on, and updates are not finite from a later one on."""
+    after_chunk(monkeypatch, large, enlarge)
+    after_chunk(monkeypatch, skipped, skip)
+
+
+def train_at_once(path, **settings):
+    return train(Checkpoints(path, seconds=0.0), **settings)
+
+
+def test_the_state_that_is_kept_was_good_by_its_loss(tmp_path, monkeypatch):
+    diverge_at(monkeypatch, large=2, skipped=4)
+    with pytest.raises(irem.DivergenceError, match="between iterations 300 and 400") as told:
+        train_at_once(tmp_path / "run", iterations=500)
+    assert "The last good state, of iteration 100, is kept in" in str(told.value)
+    kept = irem.load(tmp_path / "run")
+    assert kept.iteration == 100
+    assert kept.history.good.all()
+
+
+def test_no_state_is_called_good_if_none_was(straight, tmp_path, monkeypatch):
+    diverge_at(monkeypatch, large=1, skipped=3)
+    with pytest.raises(irem.DivergenceError, match="No state before was good, and none is kept"):
+        train_at_once(tmp_path / "run", iterations=500)
+    with pytest.raises(irem.InputError, match="has no checkpoint"):
+        irem.load(tmp_path / "run")
+    monkeypatch.undo()
+    assert bits(train(tmp_path / "run")) == bits(straight)
+
+
+def test_a_run_that_was_never_good_is_kept_while_it_goes_on(straight, tmp_path, monkeypatch):
+    def signalled(states, infos):
+        signal.raise_signal(signal.SIGTERM)
+        return enlarge(states, infos)
+
+    after_chunk(monkeypatch, 1, signalled)
+    with pytest.raises(KeyboardInterrupt):
+        train(tmp_path / "run")
+    monkeypatch.undo()
+    assert irem.load(tmp_path / "run").iteration == 100
+    after_chunk(monkeypatch, 1, skip)
+    with pytest.raises(irem.DivergenceError, match="The state, of iteration 100, is kept in"):
+        train(tmp_path / "run", resume=True)
+    monkeypatch.undo()
+    assert bits(train(tmp_path / "run", resume=True)) == bits(straight)
+
+
+def test_a_loss_far_above_that_of_a_constant_answer_is_told(straight, tmp_path, monkeypatch):
+    assert not straight.history.far_above_constant.any()
+    # Entries of the answers are sums of two uniform numbers, of variance 2 / 3.
+    np.testing.assert_allclose(straight.history.constant_error, 2 / 3, rtol=0.1)
+    after_chunk(monkeypatch, 3, enlarge)
+    run = train(tmp_path / "run")
+    assert run.history.far_above_constant.tolist() == [True]
+    assert run.diverged == ()
+    # Training was not stopped, so that its end is what is kept.
+    assert bits(irem.load(tmp_path / "run")) == bits(run) == bits(straight)
+
+
+def test_a_run_whose_every_update_is_not_finite_is_stopped(tmp_path):
     with pytest.raises(irem.DivergenceError, match=r"Training diverged.*smaller learning rate"):
         train(tmp_path / "run", model=method(step_size=1e38))
-    kept = irem.load(tmp_path / "run")
-    assert all(
-        np.isfinite(leaf).all() for leaf in jax.tree.leaves(eqx.filter(kept.model, eqx.is_array))
-    )
-    assert kept.history.skipped.sum() == 100
+    with pytest.raises(irem.InputError, match="has no checkpoint"):
+        irem.load(tmp_path / "run")
+    with pytest.raises(irem.DivergenceError, match="between iterations 0 and 30"):
+        train(tmp_path / "run", iterations=30, model=method(step_size=1e38))
 
 
 def test_a_good_checkpoint_is_not_replaced_by_a_diverged_one(tmp_path, monkeypatch):
@@ -193,15 +316,63 @@ def test_a_good_checkpoint_is_not_replaced_by_a_diverged_one(tmp_path, monkeypat
     assert (tmp_path / "run" / "checkpoint.safetensors").read_bytes() == good
 
 
-def test_a_short_run_that_skips_every_update_is_not_a_success(tmp_path):
-    with pytest.raises(irem.DivergenceError, match="between iterations 0 and 30"):
-        train(tmp_path / "run", iterations=30, model=method(step_size=1e38))
-
-
 def test_parameters_that_are_not_finite_are_never_kept(tmp_path):
-    with pytest.raises(irem.DivergenceError, match=r"were not finite\. Try"):
+    with pytest.raises(irem.DivergenceError, match=r"were not finite\. No state"):
         train(tmp_path / "run", iterations=200, optimiser=Adam(learning_rate=3e38))
     assert not (tmp_path / "run" / "checkpoint.safetensors").exists()
+
+
+def poison(path, model):
+    """Put a number that is not finite into the weights of one model of a run."""
+    arrays = dict(safetensors.numpy.load_file(path / "checkpoint.safetensors"))
+    name = "['state'].method.energy.layers[0].bias"
+    arrays[name] = arrays[name].copy()
+    arrays[name][model, 0] = np.inf
+    safetensors.numpy.save_file(arrays, path / "checkpoint.safetensors")
+
+
+def test_the_models_beside_one_that_diverged_are_kept(tmp_path):
+    keys = jax.random.split(jax.random.key(3), 2)
+    pair = {"model": eqx.filter_vmap(method)(keys), "key": keys}
+    train(tmp_path / "run", iterations=100, **pair)
+    poison(tmp_path / "run", model=1)
+    broken = irem.load(tmp_path / "run")
+    whole = train(iterations=200, **pair)
+    run = train(tmp_path / "run", iterations=200, resume=True, **pair)
+    kept = irem.load(tmp_path / "run")
+    assert (broken.diverged, run.diverged, kept.diverged, whole.diverged) == ((1,), (1,), (1,), ())
+    assert kept.iteration == 200
+    for found in (run, kept):
+        model = lambda r, i: bits(dataclasses.replace(r, models=(r.models[i],)))  # noqa: E731
+        assert model(found, 0) == model(whole, 0)
+        assert model(found, 1) == model(broken, 1)
+    assert kept.history.skipped[-1].tolist() == [0, 100]
+
+
+def test_a_run_that_is_loaded_while_its_checkpoint_is_replaced_is_one_of_the_two(
+    tmp_path, monkeypatch
+):
+    run = tmp_path / "run"
+    train(run, iterations=100)
+    states = [(run / "checkpoint.safetensors").read_bytes()]
+    runs = [irem.load(run)]
+    train(run, iterations=200, resume=True)
+    states.insert(0, (run / "checkpoint.safetensors").read_bytes())
+    runs.append(irem.load(run))
+    safe_open = safetensors.safe_open
+
+    def replaced_once_open(path, **options):
+        file = safe_open(path, **options)
+        states.reverse()
+        write_whole(path, states[0])
+        return file
+
+    monkeypatch.setattr(safetensors, "safe_open", replaced_once_open)
+    for expected in (runs[1], runs[0]):
+        loaded = irem.load(run)
+        assert bits(loaded) == bits(expected)
+        assert loaded.iteration == expected.iteration == loaded.history.iteration[-1]
+        np.testing.assert_array_equal(loaded.history.loss, expected.history.loss)
 
 
 def test_one_process_at_a_time_trains_in_a_folder(tmp_path, straight):
@@ -215,8 +386,8 @@ def test_one_process_at_a_time_trains_in_a_folder(tmp_path, straight):
     assert bits(train(straight.path, resume=True)) == bits(straight)
 
 
-def test_a_refused_run_touches_nothing_in_the_folder(straight, tmp_path):
-    leftover = straight.path / ".checkpoint.safetensors.1.unfinished"
+def test_a_refused_run_touches_nothing_in_the_folder(straight, tmp_path, dead):
+    leftover = straight.path / f".checkpoint.safetensors.{dead}.unfinished"
     leftover.write_bytes(b"another process is writing this")
     with pytest.raises(ValueError, match="already holds a run"):
         train(straight.path)
@@ -228,8 +399,8 @@ def test_a_refused_run_touches_nothing_in_the_folder(straight, tmp_path):
     assert (tmp_path / ".mine.unfinished").exists()
 
 
-def test_a_run_killed_at_birth_leaves_a_folder_that_can_be_used(tmp_path):
-    (tmp_path / ".run.json.1.unfinished").write_bytes(b"{")
+def test_a_run_killed_at_birth_leaves_a_folder_that_can_be_used(tmp_path, dead):
+    (tmp_path / f".run.json.{dead}.unfinished").write_bytes(b"{")
     train(tmp_path, iterations=1)
     assert irem.load(tmp_path).iteration == 1
     assert not list(tmp_path.glob(".*"))

@@ -11,7 +11,7 @@ from scipy.sparse import csgraph
 
 import irem
 
-RANDOM = np.random.default_rng(0)
+# Thresholds are about twice what was measured, here and for the cards of the models.
 PAPER_TASKS = [name for name in irem.tasks.TASKS if name != "denoise"]
 
 
@@ -21,17 +21,21 @@ def load(name):
 
 
 def solve(name, x):
-    return load(name).solve(np.asarray(x))
+    """The answer to one problem, or answers to a stack of them."""
+    x = np.asarray(x)
+    if x.ndim > 2:
+        return load(name).solve(x)
+    return jax.tree.map(lambda leaf: leaf[0], load(name).solve(x[None]))
 
 
 def distances(x):
     return csgraph.shortest_path(np.where(np.isfinite(x), x, 0), directed=True)
 
 
-def assert_distances(x):
+def assert_distances(x, rtol=1e-3):
     found, truth = solve("shortest-path", x), distances(x)
     assert bool(found.verified)
-    np.testing.assert_allclose(found.y, truth, rtol=0.01)
+    np.testing.assert_allclose(found.y, truth, rtol=rtol)
 
 
 def as_lengths(graph):
@@ -53,14 +57,14 @@ def test_inverses_of_matrices_unlike_those_of_training():
     found, truth = solve("matrix-inverse", x), np.linalg.inv(x)
     assert np.asarray(found.verified).all()
     errors = np.linalg.norm(found.y - truth, axis=(1, 2)) / np.linalg.norm(truth, axis=(1, 2))
-    assert errors.max() < 0.01
+    assert errors.max() < 1.5e-4
 
 
 def test_the_inverse_of_a_larger_matrix():
     x = linalg.toeplitz([2.0, -1.0] + [0.0] * 28)
     found, truth = solve("matrix-inverse", x), np.linalg.inv(x)
     assert bool(found.verified)
-    assert np.linalg.norm(found.y - truth) < 0.01 * np.linalg.norm(truth)
+    assert np.linalg.norm(found.y - truth) < 1.5e-4 * np.linalg.norm(truth)
 
 
 def test_an_inverse_of_a_condition_beyond_those_of_training_is_right_or_marked():
@@ -84,7 +88,7 @@ def test_an_inverse_of_a_condition_beyond_those_of_training_is_right_or_marked()
 )
 def test_problems_outside_a_domain_are_refused_by_the_entry(name, x, sentence):
     with pytest.raises(irem.InputError) as refused:
-        solve(name, np.asarray(x, float))
+        load(name).solve(np.asarray(x, float))
     assert sentence in str(refused.value)
 
 
@@ -94,7 +98,7 @@ def test_distances_of_five_nodes_however_far_the_others_are(missing):
     for i, j, length in ((0, 1, 1.0), (1, 2, 2.0), (2, 3, 1.5), (3, 4, 0.7)):
         x[i, j] = x[j, i] = length
     np.fill_diagonal(x, 0)
-    assert_distances(x)
+    assert_distances(x, rtol=5e-5)
 
 
 GRAPHS = {
@@ -108,19 +112,20 @@ GRAPHS = {
 @pytest.mark.parametrize("name", GRAPHS)
 def test_distances_of_graphs_unlike_those_of_training(name):
     x = as_lengths(GRAPHS[name])
-    assert_distances(np.where(np.isfinite(x), 37 * RANDOM.uniform(0.2, 1, x.shape), np.inf))
+    lengths = 37 * np.random.default_rng(0).uniform(0.2, 1, x.shape)
+    assert_distances(np.where(np.isfinite(x), lengths, np.inf))
 
 
 def test_distances_of_a_complete_graph_with_uniform_lengths():
-    x = np.triu(RANDOM.uniform(size=(40, 40)), 1)
-    assert_distances(x + x.T)
+    x = np.triu(np.random.default_rng(0).uniform(size=(40, 40)), 1)
+    assert_distances(x + x.T, rtol=6e-3)
 
 
 def test_networkx_writes_no_edge_as_zero():
     graph = nx.disjoint_union(nx.cycle_graph(9), nx.path_graph(7))
     found = solve("shortest-path", nx.to_numpy_array(graph))
     assert bool(found.verified)
-    np.testing.assert_allclose(found.y, distances(as_lengths(graph)), rtol=0.01)
+    np.testing.assert_allclose(found.y, distances(as_lengths(graph)), rtol=1e-4)
 
 
 def test_components_of_a_graph():
@@ -137,33 +142,35 @@ def test_sums_of_entries_of_many_sizes():
     x = np.array([[0.0, 1e6, 2.0, 3e-3, -5.0], [0.0, 1.0, 3.0, 4e-3, 5.0]])
     found = solve("addition", x)
     assert bool(found.verified)
-    np.testing.assert_allclose(found.y, x.sum(0), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(found.y, x.sum(0), rtol=1e-6, atol=2e-7)
 
 
 def test_copies_of_entries_of_many_sizes():
     x = np.array([[0.0, 1e6, 2.0], [3.0, -1e-4, 0.0], [1e3, 7.0, -2.0]])
     found = solve("edge-copy", x)
     assert bool(found.verified)
-    np.testing.assert_allclose(found.y, x, rtol=1e-4)
+    np.testing.assert_allclose(found.y, x, rtol=1e-6)
 
 
 def test_tables_keep_what_is_given_and_the_rest_is_filled_in():
     # Two of rank 2, of which a half and nearly all is given, and ratings from 1 to 5.
-    low_rank = RANDOM.normal(size=(2, 12, 2)) @ RANDOM.normal(size=(2, 2, 10))
-    taste = 3.3 + 0.8 * RANDOM.normal(size=(12, 1)) + 0.8 * RANDOM.normal(size=10)
-    ratings = np.clip(np.round(taste + 0.2 * RANDOM.normal(size=(12, 10))), 1, 5)
+    random = np.random.default_rng(3)
+    low_rank = random.normal(size=(2, 12, 2)) @ random.normal(size=(2, 2, 10))
+    taste = 3.3 + 0.8 * random.normal(size=(12, 1)) + 0.8 * random.normal(size=10)
+    ratings = np.clip(np.round(taste + 0.2 * random.normal(size=(12, 10))), 1, 5)
     y = np.stack([*low_rank, ratings])
-    given = RANDOM.random(y.shape) < np.array([0.6, 0.95, 0.5])[:, None, None]
+    given = random.random(y.shape) < np.array([0.6, 0.95, 0.5])[:, None, None]
     x = np.where(given, y, np.nan)
     model, key = load("matrix-completion").model, jax.random.key(0)
-    found = irem.solve(model, x, key=key, max_steps=2000)  # enough for two digits
+    found = irem.solve(model, x, key=key, max_steps=2000)  # of 20,000, which takes a minute
     np.testing.assert_array_equal(np.asarray(found.y)[given], x.astype(np.float32)[given])
     assert (np.asarray(found.verdict) == irem.Verdict.UNCHECKED).all()
     errors = [
         np.sqrt(np.mean(np.square(f - w)[~g])) for f, w, g in zip(found.y, y, given, strict=True)
     ]
-    assert max(errors[:2]) < 0.02
-    assert errors[2] < 0.8 * np.sqrt(
+    assert errors[0] < 2e-3
+    assert errors[1] < 1e-6
+    assert errors[2] < 0.6 * np.sqrt(
         np.mean(np.square(ratings[given[2]].mean() - ratings)[~given[2]])
     )
 
@@ -197,5 +204,6 @@ def test_errors_are_expected_of_problems_of_any_scale():
     truth = np.linalg.inv(np.stack(list(INVERTED.values())))
     errors = np.mean(np.square(np.asarray(found.y) - truth), axis=(1, 2))
     assert np.isfinite(found.expected_error).all()
-    assert (np.asarray(found.expected_error) < 1e-3 * np.mean(np.square(truth), axis=(1, 2))).all()
-    assert (errors < 1e-3 * np.mean(np.square(truth), axis=(1, 2))).all()
+    squares = np.mean(np.square(truth), axis=(1, 2))
+    assert (np.asarray(found.expected_error) < 1e-8 * squares).all()
+    assert (errors < 1e-8 * squares).all()

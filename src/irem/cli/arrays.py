@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import zipfile
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, BinaryIO
+from typing import IO, Annotated, BinaryIO
 
 import numpy as np
+import typer
 
 from irem.cli import common as _common
+from irem.cli.csv_files import read_csv
+from irem.cli.numpy_files import read_npy, read_npz
 from irem.descent import Solution
 from irem.errors import InputError
 from irem.files import whole_file
+
+Problems = Annotated[
+    int | None,
+    typer.Option(
+        help="How many problems X holds, if it may be one or as many flat rows.",
+        show_default="as its shape says",
+    ),
+]
 
 _SUFFIXES = (".npy", ".npz", ".csv")
 # What a .npz says of every answer, where it is known.
@@ -34,7 +44,7 @@ _FIELDS = (
 def check_output(out: Path, x: Path) -> None:
     """Refuse, before any work is done, a place where answers cannot be written."""
     _common.check_output(out, "Answers go", _SUFFIXES)
-    if out.exists() and x.exists() and out.samefile(x):
+    if _common.is_same_file(out, x):
         raise InputError(f"'{out}' holds the problems; choose another file for the answers.")
 
 
@@ -45,62 +55,16 @@ def read(path: Path, name: str = "x") -> np.ndarray:
         path: The file.
         name: What the array is called in a .npz that holds several: `x` problems, `y` answers.
     """
+    what = "problems" if name == "x" else "answers"
     if path.suffix not in _SUFFIXES:
-        what = "Problems" if name == "x" else "Answers"
-        raise InputError(f"{what} come from a file ending in .npy, .npz or .csv, got '{path}'.")
+        raise InputError(
+            f"{what.capitalize()} come from a file ending in .npy, .npz or .csv, got '{path}'."
+        )
     if not path.is_file():
         raise InputError(f"There is no file '{path}'.")
-    try:
-        if path.suffix == ".csv":
-            return _read_csv(path)
-        mode = "r" if path.suffix == ".npy" and path.stat().st_size else None
-        loaded = np.load(path, mmap_mode=mode, allow_pickle=False)
-    except (ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        what = "table of numbers" if path.suffix == ".csv" else "NumPy file of numbers"
-        reason = str(error).partition(";")[0].partition("(")[0].strip().rstrip(".")
-        raise InputError(f"'{path}' is not a {what} ({reason}).") from error
-    if not isinstance(loaded, np.lib.npyio.NpzFile):
-        return loaded
-    with loaded:
-        return _only(loaded, path, name)
-
-
-def _read_csv(path: Path) -> np.ndarray:
-    """Numbers separated by commas, without a header row; an empty cell is NaN."""
-    lines = [line for line in path.read_text(encoding="utf-8-sig").splitlines() if line.strip()]
-    if not lines:
-        raise ValueError("it is empty")
-    rows = [[_number(cell, row) for cell in line.split(",")] for row, line in enumerate(lines, 1)]
-    widths = {len(row) for row in rows}
-    if len(widths) > 1:
-        raise ValueError(f"its rows have from {min(widths)} to {max(widths)} cells")
-    table = np.array(rows)
-    # A single row or column is a list of numbers, as NumPy reads it.
-    return table.ravel() if 1 in table.shape else table
-
-
-def _number(cell: str, row: int) -> float:
-    """The number in a cell; nothing in it is a number that is missing."""
-    if not cell.strip():
-        return float("nan")
-    try:
-        return float(cell)
-    except ValueError:
-        raise ValueError(f"'{cell.strip()}' in row {row} is not a number") from None
-
-
-def _only(archive: np.lib.npyio.NpzFile, path: Path, name: str) -> np.ndarray:
-    """The array of that name, or the only one there is."""
-    names = archive.files
-    if name not in names and len(names) != 1:
-        what = "problems" if name == "x" else "answers"
-        raise InputError(
-            f"'{path}' holds {len(names)} arrays ({', '.join(names)}); call the {what} `{name}`."
-        )
-    try:
-        return archive[name if name in names else names[0]]
-    except (ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise InputError(f"'{path}' is damaged: its arrays cannot be read.") from error
+    if path.suffix == ".csv":
+        return read_csv(path)
+    return read_npy(path, name) if path.suffix == ".npy" else read_npz(path, name, what)
 
 
 class Writer:

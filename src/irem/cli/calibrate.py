@@ -1,5 +1,7 @@
 """`irem calibrate`."""
 
+import os
+
 import numpy as np
 import typer
 
@@ -14,8 +16,11 @@ from irem.cli.common import (
     load_energies,
     print_json,
     progress_bar,
+    refuse_broken,
 )
+from irem.errors import InputError
 from irem.evaluation import write_calibrations
+from irem.evaluation.tables import Entry, Table, with_error
 from irem.training import Run, is_in_zoo
 
 EXAMPLE = "Example: irem calibrate runs/add --json"
@@ -29,7 +34,9 @@ def command(
 ) -> None:
     """Calibrate a run on validation problems, and check it on fresh ones."""
     loaded = load_energies(run)
-    calibrations = calibrate(loaded, problems, seed)
+    _check_writable(loaded)
+    calibrations = _fit(loaded, problems, seed)
+    _keep(loaded, calibrations)
     key = fresh_key(seed, "trust")
     with progress_bar("checking", 2 * problems * len(loaded.models)) as advance:
         options = {"problems": problems, "on_batch": advance, "key": key}
@@ -41,30 +48,68 @@ def command(
         trust = [[part.as_dict() for part in parts] for parts in reports]
         print_json({**about(loaded), "problems": problems, "trust": trust})
         return
-    typer.echo(f"{'problems':>10}  {'mse':>9}  {'expected':>9}  {'without 10 %':>12}  {'rank':>5}")
-    for parts in zip(*reports, strict=True):
-        mse, expected, rest, rank = np.mean(
-            [(p.mse, p.expected, p.abstaining, p.rank_correlation) for p in parts], axis=0
-        )
-        name = str(parts[0].difficulty)
-        typer.echo(f"{name:>10}  {mse:9.3g}  {expected:9.3g}  {rest:12.3g}  {rank:5.2f}")
+    typer.echo(_table(reports).as_text())
     typer.echo(
-        "'without 10 %' is the error when the tenth with the largest expected errors is left out, "
-        "'rank' Spearman's correlation of expected and true errors."
+        "± is the standard error over problems; 'without 10 %' is the error when the tenth with "
+        "the largest expected errors is left out, 'rank' Spearman's correlation of expected and "
+        "true errors."
     )
+
+
+def _table(reports: list[list[irem.Trust]]) -> Table:
+    """What is printed: means over models, one row for each difficulty."""
+    rows = []
+    for parts in zip(*reports, strict=True):
+        mean = lambda name, parts=parts: float(np.mean([getattr(p, name) for p in parts]))  # noqa: E731
+        texts = (
+            str(parts[0].difficulty),
+            with_error(mean("mse"), mean("mse_sem")),
+            f"{mean('expected'):.3g}",
+            with_error(mean("abstaining"), mean("abstaining_sem")),
+            f"{mean('rank_correlation'):.2f}",
+        )
+        rows.append(tuple(map(Entry, texts)))
+    return Table(("problems", "mse", "expected", "without 10 %", "rank"), tuple(rows), labels=1)
 
 
 def calibrate(run: Run, problems: int, seed: int) -> tuple[irem.Calibration, ...]:
     """Calibrate every model of a run on validation problems, and keep that in its folder.
 
-    Nothing is kept of a model of the zoo, whose folder belongs to the package.
+    Nothing is kept of a model of the zoo, whose folder belongs to the package. Where the folder
+    cannot be written, that is said, and the calibrations serve this once.
     """
+    calibrations = _fit(run, problems, seed)
+    try:
+        _keep(run, calibrations)
+    except OSError as error:
+        typer.echo(
+            f"irem: the calibration is not kept: '{run.path}' cannot be written "
+            f"({error.strerror}).",
+            err=True,
+        )
+    return calibrations
+
+
+def _fit(run: Run, problems: int, seed: int) -> tuple[irem.Calibration, ...]:
+    refuse_broken(run)
     key = fresh_key(seed, "calibrate")
     total = len(run.task.calibration_difficulties) * problems * len(run.models)
     with progress_bar("calibrating", total) as advance:
         options = {"problems": problems, "on_batch": advance, "key": key}
-        calibrations = tuple(irem.calibrate(m, run.task, **options) for m in run.models)
+        return tuple(irem.calibrate(m, run.task, **options) for m in run.models)
+
+
+def _keep(run: Run, calibrations: tuple[irem.Calibration, ...]) -> None:
     assert run.path is not None
     if not is_in_zoo(run.path):
         write_calibrations(run, calibrations)
-    return calibrations
+
+
+def _check_writable(run: Run) -> None:
+    """Refuse, before any work is done, a folder in which a calibration cannot be kept."""
+    assert run.path is not None
+    if not is_in_zoo(run.path) and not os.access(run.path, os.W_OK):
+        raise InputError(
+            f"A calibration cannot be kept in '{run.path}', which is read-only; copy the run to "
+            "another folder and calibrate that."
+        )

@@ -23,16 +23,18 @@ def command(
     task: Annotated[str, typer.Argument(metavar="TASK", help="Name of a task (`irem tasks`).")],
     x: Annotated[Path, typer.Argument(metavar="X", help="Problems: .npy, .npz or .csv.")],
     y: Annotated[Path, typer.Argument(metavar="Y", help="Answers to them, whoever found them.")],
+    problems: arrays.Problems = None,
     json: Json = False,
 ) -> None:
     """Check answers to problems; exit code 1 where one of them does not hold."""
     known("task", task, tasks.TASKS)
     judge = for_users(task)
-    problems, alone = judge.any_size.as_batch(arrays.read(x))
-    answers = _answers(judge, problems, arrays.read(y, "y"), alone)
-    faults = judge.domain.faults(problems)
+    stack, alone = judge.any_size.as_stack(arrays.read(x), problems)
+    batch, _ = judge.any_size.as_batch(stack)
+    answers = _answers(judge, batch, arrays.read(y, "y"), alone)
+    faults = judge.domain.faults(batch)
     refused = np.array([fault is not None for fault in faults])
-    verdict, residual = judge.check(problems, answers)
+    verdict, residual = judge.check(batch, answers)
     counts: dict[str, Any] = {"problems": len(verdict)}
     for kind in Verdict:
         counts[kind.label] = int(((verdict == kind) & ~refused).sum())
@@ -78,6 +80,4 @@ def _answers(task: AbstractTask, x: Any, y: np.ndarray, alone: bool) -> np.ndarr
     if y.size != np.prod(expected) or (y.shape[0] != number and not alone):
         of_one = expected[1:] if alone else expected
         raise InputError(f"`y` has shape {y.shape}; the answers to `x` have shape {of_one}.")
-    if y.dtype.kind not in "fiub":
-        raise InputError(f"`y` must hold numbers, got an array of {y.dtype}.")
     return np.asarray(y, np.float64).reshape(expected)

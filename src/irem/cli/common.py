@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -96,6 +97,13 @@ def check_output(out: Path, what: str, suffixes: tuple[str, ...]) -> None:
         raise InputError(
             f"'{out}' cannot be written: it is a folder, or its folder does not exist."
         )
+
+
+def is_same_file(one: Path, other: Path) -> bool:
+    """Return whether two paths lead to one file, which need not exist; links are followed."""
+    if os.path.realpath(one) == os.path.realpath(other):
+        return True
+    return one.exists() and other.exists() and one.samefile(other)
 
 
 def parse_difficulty(text: str) -> str | int:

@@ -17,6 +17,8 @@ from irem.cli.common import (
     fresh_key,
     print_json,
 )
+from irem.evaluation import nested_errors, standard_error
+from irem.evaluation.tables import Entry, Table, printed, with_error
 from irem.paper import printed_compositions
 
 EXAMPLE = "Example: irem compose runs/add --operations 10 --json"
@@ -34,10 +36,11 @@ def command(
     loaded = irem.load(run)
     options = {**descent.arguments(loaded), "problems": problems}
     key = fresh_key(seed, "compose")
-    curves = [
-        irem.compose(model, loaded.task, operations, **options, key=key) for model in loaded.models
-    ]
-    curve = np.mean(curves, axis=0)
+    errors = np.stack(
+        [nested_errors(m, loaded.task, operations, **options, key=key) for m in loaded.models]
+    )
+    curve, by_problem = errors.mean((0, 2)), errors.mean(0)
+    spread = [standard_error(e) for e in by_problem]
     paper = printed_compositions(loaded.settings["method"]["name"], loaded.task)
     if json:
         print_json(
@@ -47,13 +50,16 @@ def command(
                 "problems": problems,
                 "max_steps": budget(loaded, options["max_steps"]),
                 "mse": float(curve[-1]),
-                "mse_by_model": [c[-1] for c in curves],
-                "mse_by_operations": [float(v) for v in curve],
+                "mse_sem": spread[-1],
+                "mse_by_model": errors[:, -1].mean(1).tolist(),
+                "mse_by_operations": curve.tolist(),
+                "mse_sem_by_operations": spread,
                 "paper_mse": paper.get(operations),
             }
         )
         return
-    typer.echo(f"{'operations':>10}  {'mse':>9}  {'paper':>9}")
-    for k, value in enumerate(curve, start=1):
-        printed = f"{paper[k]:9.4f}" if k in paper else ""
-        typer.echo(f"{k:>10}  {value:9.3g}  {printed}")
+    rows = tuple(
+        (Entry(str(k)), Entry(with_error(mse, sem)), Entry(printed(paper.get(k))))
+        for k, (mse, sem) in enumerate(zip(curve.tolist(), spread, strict=True), start=1)
+    )
+    typer.echo(Table(("operations", "mse ± standard error", "paper"), rows, labels=0).as_text())

@@ -15,6 +15,7 @@ from irem.cli.common import (
     check_output,
     fresh_key,
     is_baseline,
+    is_same_file,
     print_json,
     progress_bar,
 )
@@ -109,8 +110,13 @@ def _check_places(
     if add_noise is not None and not (0 <= add_noise < float("inf")):
         raise InputError(f"`add-noise` is a strength of 0 or more, got {add_noise}.")
     check_output(out.with_suffix(out.suffix.lower()), "A picture goes", SUFFIXES)
-    if strip is not None:
-        check_output(strip, "A strip goes", (".png", ".svg", ".pdf"))
+    if is_same_file(out, paths[-1]):
+        raise InputError(f"'{out}' is the picture itself; choose another file for the clean one.")
+    if strip is None:
+        return
+    check_output(strip, "A strip goes", (".png", ".svg", ".pdf"))
+    if is_same_file(strip, paths[-1]) or is_same_file(strip, out):
+        raise InputError(f"'{strip}' is one of the pictures; choose another file for the strip.")
 
 
 def _denoiser(path: Path, max_steps: int | None, strip: Path | None) -> Run[Any]:

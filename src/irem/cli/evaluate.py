@@ -22,6 +22,7 @@ from irem.cli.common import (
 )
 from irem.errors import InputError
 from irem.evaluation import Evaluation
+from irem.evaluation.tables import with_error
 from irem.paper import printed_mse
 from irem.training import Run
 
@@ -78,22 +79,25 @@ def _rows(run: Run[Any], result: Evaluation, paper: float | None) -> dict[str, s
     return {
         "task": f"{result.task}, {result.difficulty} ({result.problems} problems)",
         "trained": f"{run.iteration} of {run.settings['iterations']} iterations",
-        "mse": f"{result.mse:.3g} (standard error {result.mse_sem:.1g}{spread})",
+        "mse": f"{with_error(result.mse, result.mse_sem)} (standard error over problems{spread})",
         "paper": "not printed" if paper is None else f"{paper:.4f}",
         "trivial": f"{result.trivial_mse:.3g}",
         "best possible": "not known" if isnan(result.oracle_mse) else f"{result.oracle_mse:.3g}",
         "steps": f"{result.steps_mean:.1f} on average{budget}",
         "converged": None if result.converged is None else f"{100 * result.converged:.1f} %",
-        "entries right": _share("entries", result.entries_right, result.trivial_entries_right),
-        "exact": _share("problems", result.exact, result.trivial_exact),
+        "entries right": _share(result, "entries", "entries_right"),
+        "exact": _share(result, "problems", "exact"),
     }
 
 
-def _share(what: str, share: float | None, trivial: float | None) -> str | None:
+def _share(result: Evaluation, what: str, name: str) -> str | None:
     """A share of right answers beside that of the trivial predictor, where there are shares."""
-    if share is None or trivial is None:
+    share, trivial = getattr(result, name), getattr(result, f"trivial_{name}")
+    if share is None:
         return None
-    return f"{100 * share:.1f} % of {what}, rounded (trivial {100 * trivial:.1f} %)"
+    decimals = max(1, len(str(result.problems)) - 3)  # one failure of all problems is seen
+    shown = f"{100 * share:.{decimals}f} % of {what}, rounded"
+    return f"{shown} (trivial {100 * trivial:.1f} %)"
 
 
 def _halting(run: Run[Any], halting: str) -> Run[Any]:

@@ -1,15 +1,17 @@
 """The program: its commands, and how it reports errors."""
 
+import functools
 import importlib
 import os
 import sys
-from typing import Annotated, NamedTuple
+from collections.abc import Callable
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
 from irem.cli.groups import expand
 from irem.errors import DivergenceError, InputError
-from irem.interrupt import exit_on_interrupt
+from irem.interrupt import exit_code
 from irem.version import __version__
 
 
@@ -50,8 +52,7 @@ def main() -> None:
     code 1; anything else that is raised is a bug and keeps its traceback.
     """
     try:
-        with exit_on_interrupt():
-            _app(sys.argv[1:])()
+        _app(sys.argv[1:])()
     except InputError as error:
         _end(str(error), 2)
     except DivergenceError as error:
@@ -60,10 +61,12 @@ def main() -> None:
         place = f" '{error.filename}'" if error.filename else " a file"
         reason = os.strerror(error.errno) if error.errno else str(error)
         _end(f"Cannot use{place}: {reason}; what was written whole before is kept.", 2)
+    except MemoryError:
+        _end(_TOO_LARGE, 2)
     except RuntimeError as error:  # what JAX raises is one
         if "RESOURCE_EXHAUSTED" not in str(error):
             raise
-        _end("This needs more memory than there is; ask for a smaller size, batch or buffer.", 2)
+        _end(_TOO_LARGE, 2)
 
 
 def _app(arguments: list[str]) -> typer.Typer:
@@ -82,11 +85,26 @@ def _app(arguments: list[str]) -> typer.Typer:
     for name, command in COMMANDS.items():
         if name == asked:
             module = importlib.import_module(command.module)
-            run = expand(module.command)
+            run = expand(_ends_by_signal(module.command))
             app.command(name=name, help=command.help, epilog=module.EXAMPLE)(run)
         else:
             app.command(name=name, help=command.help)(_not_loaded)
     return app
+
+
+_TOO_LARGE = "This needs more memory than there is; ask for a smaller size, batch or buffer."
+def _ends_by_signal(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command that ends with the exit code of the signal that interrupted it."""
+
+    @functools.wraps(command)
+    def run(*arguments: Any, **options: Any) -> None:
+        try:
+            command(*arguments, **options)
+        except KeyboardInterrupt:
+            typer.echo("irem: interrupted.", err=True)
+            raise typer.Exit(exit_code()) from None
+
+    return run
 
 
 _SUMMARY = "Learn an energy over answers, then reason by descending on it."

@@ -11,6 +11,7 @@ from irem.checks import known
 from irem.cli.common import Json, print_json
 from irem.errors import InputError
 from irem.files import write_whole
+from irem.interrupt import exit_code
 from irem.paper import (
     EXPERIMENTS,
     FULL,
@@ -78,7 +79,10 @@ def command(
     ] = None,
     commit: Annotated[
         str | None,
-        typer.Option(help="Commit to write down, where git cannot tell it.", show_default="git"),
+        typer.Option(
+            help="Commit of this program to write down, where git cannot tell it.",
+            show_default="git",
+        ),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -106,12 +110,13 @@ def command(
             say=_say,
             progress=sys.stderr.isatty(),
         )
-        results = [reproduce(study, name) for name in names]
+        page = folder / "index.html"
+        with study.hold():
+            results = [reproduce(study, name) for name in names]
+            write_whole(page, reproduction_page(folder).encode())
     except KeyboardInterrupt:
         _say(f"Stopped; what is finished is kept in '{folder}', and the same command goes on.")
-        raise typer.Exit(130) from None
-    page = folder / "index.html"
-    write_whole(page, reproduction_page(folder).encode())
+        raise typer.Exit(exit_code()) from None
     _print(results, json, one=what != "all")
     if not json:
         typer.echo(f"The page is '{page}'.")

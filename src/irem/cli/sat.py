@@ -5,10 +5,9 @@ from typing import Annotated
 
 import typer
 
-from irem.apps.sat import as_literals, parse_dimacs, satisfy
+from irem.apps.sat import as_literals, read_dimacs, satisfy
 from irem.cli.common import Json, MaxSteps, Seed, fresh_key, print_json, progress_bar
 from irem.descent import MAX_STEPS
-from irem.errors import InputError
 
 EXAMPLE = "Example: irem sat formula.cnf   (exit code 10: satisfiable, 0: unknown)"
 
@@ -26,13 +25,7 @@ def command(
     json: Json = False,
 ) -> None:
     """Satisfy a formula."""
-    if not formula.is_file():
-        raise InputError(f"There is no file '{formula}'.")
-    try:
-        text = formula.read_text(encoding="ascii")
-    except UnicodeDecodeError as error:
-        raise InputError(f"'{formula}' is not DIMACS: it holds more than plain text.") from error
-    asked = parse_dimacs(text, str(formula))
+    asked = read_dimacs(formula)
     with progress_bar("rounds", rounds) as advance:
         options = {"starts": starts, "rounds": rounds, "max_steps": max_steps}
         found = satisfy(asked, **options, on_round=advance, key=fresh_key(seed, "satisfy"))

@@ -1,5 +1,6 @@
 """`irem solve`."""
 
+import dataclasses
 import functools
 import warnings
 from collections.abc import Iterator
@@ -30,12 +31,27 @@ from irem.cli.tally import Tally
 from irem.descent import Energy, Solution
 from irem.errors import InputError
 from irem.evaluation import Calibration, read_calibrations
-from irem.interrupt import Interrupt
 from irem.training import Run, solve_checked
 
 EXAMPLE = "Example: irem solve zoo:shortest-path lengths.csv --out distances.csv"
 
 _CALIBRATION_PROBLEMS = 1000
+
+
+@dataclasses.dataclass(frozen=True)
+class AbstainOptions:
+    """Which answers are left out."""
+
+    only_verified: Annotated[
+        bool, typer.Option("--only-verified", help="Write NaN for answers that are not verified.")
+    ] = False
+    max_error: Annotated[
+        float | None,
+        typer.Option(
+            help="Abstain (answer NaN) where the expected mean squared error is larger.",
+            show_default="answer all",
+        ),
+    ] = None
 
 
 def command(
@@ -46,49 +62,33 @@ def command(
     ],
     out: Annotated[Path, typer.Option(help="Where the answers go: .npy, .npz or .csv.")],
     descent: DescentOptions,
-    only_verified: Annotated[
-        bool, typer.Option("--only-verified", help="Write NaN for answers that are not verified.")
-    ] = False,
-    max_error: Annotated[
-        float | None,
-        typer.Option(
-            help="Abstain (answer NaN) where the expected mean squared error is larger.",
-            show_default="answer all",
-        ),
-    ] = None,
+    abstain: AbstainOptions,
     starts: Annotated[
         int, typer.Option(help="First guesses for each problem; the lowest energy wins.")
     ] = 1,
     model: Annotated[int, typer.Option(help="Which model of a run with several seeds.")] = 0,
+    problems: arrays.Problems = None,
     seed: Seed = 0,
     json: Json = False,
 ) -> None:
     """Answer problems, and check the answers."""
     arrays.check_output(out, x)
+    max_error = abstain.max_error
     _check_error(max_error, descent)
     loaded = load_energies(run)
     options = {**descent.arguments(loaded), "starts": starts}
     if not 0 <= model < len(loaded.models):
         raise InputError(f"`model` must be from 0 to {len(loaded.models) - 1}, got {model}.")
-    pages = Pages.read(x, loaded.models[model])
     chosen = loaded.models[model]
+    pages = Pages.read(x, chosen, problems)
     trust = None if max_error is None else (_calibration(loaded, model), max_error)
     tally = Tally(loaded.task.binary, budget(loaded, options["max_steps"]))
     # Who sets the rule or the budget of a descent gets that descent and no other.
     by = irem.solve if descent != DescentOptions() else solve_checked
     if by is solve_checked:
         options = {"starts": starts}
-    try:
-        _answer(
-            pages,
-            out,
-            functools.partial(pages.solutions, by=by, key=fresh_key(seed, "solve"), **options),
-            _Filter(only_verified, trust),
-            tally,
-        )
-    except KeyboardInterrupt:
-        typer.echo(f"irem: interrupted; '{out}' is as it was before.", err=True)
-        raise typer.Exit(130) from None
+    solutions = functools.partial(pages.solutions, by=by, key=fresh_key(seed, "solve"), **options)
+    _answer(pages, out, solutions, _Filter(abstain.only_verified, trust), tally)
     tally.faults = _faults(chosen, pages) if tally.refused else ()
     if json:
         asked = {"starts": starts, "max_error": max_error, "max_steps": tally.max_steps}
@@ -106,32 +106,38 @@ class Pages(NamedTuple):
 
     Arguments:
         model: What answers them.
-        x: The problems.
-        problems: How many there are.
+        x: The problems, along the first axis.
+        alone: Whether the file holds one problem, without an axis of problems.
         page_size: How many make a page; `None` where all are answered at once.
     """
 
     model: Energy
     x: np.ndarray
-    problems: int
+    alone: bool
     page_size: int | None
 
     @staticmethod
-    def read(path: Path, model: Energy, largest: int = 2**23) -> "Pages":
-        """Read the problems in a file; one with more than `largest` numbers is a stack of them."""
-        x = arrays.read(path)
-        square = x.ndim == 2 and x.shape[0] == x.shape[1]
-        if x.size > largest and x.ndim > 1 and not square:
-            model.format.as_batch(x[:1])
-            return Pages(model, x, len(x), max(1, largest // (x.size // len(x))))
-        batch, _ = model.format.as_batch(x)
-        return Pages(model, x, jax.tree.leaves(batch)[0].shape[0], None)
+    def read(
+        path: Path, model: Energy, problems: int | None = None, largest: int = 2**23
+    ) -> "Pages":
+        """Read the problems in a file; of more than `largest` numbers, page by page."""
+        x, alone = model.format.as_stack(arrays.read(path), problems)
+        paged = x.size > largest and len(x) > 1
+        page_size = max(1, largest // (x.size // len(x))) if paged else None
+        model.format.as_batch(x[:page_size])
+        return Pages(model, x, alone, page_size)
+
+    @property
+    def problems(self) -> int:
+        """How many there are."""
+        return len(self.x)
 
     def solutions(self, *, by: Any, **options: Any) -> Iterator[Solution]:
         """Answer the problems by a function like `irem.solve`."""
-        if self.page_size is None:
-            return iter([by(self.model, self.x, **options)])
-        return irem.solve_pages(self.model, self.x, page_size=self.page_size, by=by, **options)
+        if self.page_size is not None:
+            return irem.solve_pages(self.model, self.x, page_size=self.page_size, by=by, **options)
+        found = by(self.model, self.x, **options)
+        return iter([jax.tree.map(lambda leaf: leaf[0], found) if self.alone else found])
 
 
 class _Filter(NamedTuple):
@@ -146,7 +152,8 @@ class _Filter(NamedTuple):
         if self.trust is not None:
             calibration, max_error = self.trust
             solution = calibration.annotate(solution)
-            left_out |= np.asarray(solution.expected_error) > max_error
+            # An expected error that is NaN is not small.
+            left_out |= ~(np.asarray(solution.expected_error) <= max_error)
         if self.only_verified:
             verified = solution.verified
             left_out |= True if verified is None else ~np.asarray(verified)
@@ -158,18 +165,10 @@ def _answer(pages: Pages, out: Path, solutions: Any, keep: _Filter, tally: Tally
     with (
         progress_bar("answering", pages.problems) as advance,
         arrays.Writer.open(out, pages.problems) as writer,
-        Interrupt("Stopping; Ctrl-C again stops at once.") as interrupt,
         warnings.catch_warnings(),
     ):
         warnings.simplefilter("ignore", UserWarning)  # refused problems are told below
-
-        def on_batch(done: int) -> None:
-            advance(done)
-            # In the middle of other work an exception may get lost.
-            if interrupt.asked:
-                raise KeyboardInterrupt
-
-        for solution in solutions(on_batch=on_batch):
+        for solution in solutions(on_batch=advance):
             solution, left_out = keep(solution)
             writer.add(solution, left_out)
             tally.add(solution, left_out)

@@ -5,11 +5,13 @@ import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from irem.checks import count
 from irem.cli.common import Json, about, print_json
 from irem.errors import InputError
+from irem.interrupt import exit_code
 from irem.keys import training_keys
 from irem.training import (
     BEST,
@@ -19,6 +21,7 @@ from irem.training import (
     Run,
     iterations_done,
     parse_override,
+    read_keys,
     read_settings,
 )
 
@@ -118,8 +121,11 @@ def command(
         trained = recipe.train(keys=keys, out=checkpoints, progress=True)
     except KeyboardInterrupt:
         typer.echo(f"irem: {_stopped(run.out, recipe.length('iterations'))}", err=True)
-        raise typer.Exit(130) from None
+        raise typer.Exit(exit_code()) from None
     _report(trained, json)
+    _warn(trained)
+    if trained.diverged:
+        raise typer.Exit(1)
 
 
 def _stored(out: Path) -> dict[str, Any] | None:
@@ -132,12 +138,8 @@ def _stored(out: Path) -> dict[str, Any] | None:
 
 def _seeds(run: RunOptions, stored: dict[str, Any] | None) -> tuple[int, int]:
     """The first seed and their number: as given, of the run that is resumed, or 0 and 1."""
-    seed, seeds = 0, 1
-    if stored is not None:
-        try:
-            seed, seeds = stored["keys"][0][-1], len(stored["keys"])
-        except (KeyError, TypeError, IndexError) as error:
-            raise InputError(f"'{run.out / 'run.json'}' is damaged: it lacks {error}.") from error
+    keys = [[0]] if stored is None else read_keys(stored)
+    seed, seeds = keys[0][-1], len(keys)
     return seed if run.seed is None else run.seed, seeds if run.seeds is None else run.seeds
 
 
@@ -151,13 +153,43 @@ def _stopped(out: Path, iterations: int) -> str:
 
 
 def _report(run: Run[Any], json: bool) -> None:
-    skipped = int(run.history.skipped.sum())
-    loss = [float(v) for v in run.history.loss[-1]]
+    history = run.history
+    loss = [float(v) for v in history.loss[-1]]
     if json:
-        print_json({**about(run), "out": str(run.path), "loss": loss, "skipped_updates": skipped})
+        found = {
+            "out": str(run.path),
+            "loss": loss,
+            "constant_error": [float(v) for v in history.constant_error[-1]],
+            "far_above_constant": np.flatnonzero(history.far_above_constant).tolist(),
+            "skipped_updates": int(history.skipped.sum()),
+            "diverged": list(run.diverged),
+        }
+        print_json({**about(run), **found})
         return
     losses = ", ".join(f"{v:.3g}" for v in loss)
     typer.echo(f"Trained {run.iteration} iterations; loss {losses}; kept in '{run.path}'.")
+    typer.echo(f"Next: irem evaluate {shlex.quote(str(run.path))} --difficulty harder")
+
+
+def _warn(run: Run[Any]) -> None:
+    """Say on standard error what is wrong with the trained models."""
+    history = run.history
+    skipped = int(history.skipped.sum())
     if skipped:
         typer.echo(f"irem: {skipped} updates were not finite and were skipped.", err=True)
-    typer.echo(f"Next: irem evaluate {shlex.quote(str(run.path))} --difficulty harder")
+    for i in np.flatnonzero(history.far_above_constant):
+        loss, constant = history.loss[-1, i], history.constant_error[-1, i]
+        typer.echo(
+            f"irem: The loss of model {i}, {loss:.3g}, is far above the error of the best constant "
+            f"answer, {constant:.3g}: it has learned nothing. Train longer, or with a smaller "
+            "learning rate, a smaller step size or clipped gradients.",
+            err=True,
+        )
+    if run.diverged:
+        broken = ", ".join(map(str, run.diverged))
+        typer.echo(
+            f"irem: {len(run.diverged)} of {len(run.models)} models diverged (model {broken}): "
+            "their last updates or their weights are not finite. The other models are kept and "
+            "sound; train the diverged ones again with a smaller learning rate.",
+            err=True,
+        )

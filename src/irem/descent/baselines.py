@@ -1,11 +1,13 @@
 """Answers of methods without an energy, in the form of those that have one."""
 
+import operator
 from typing import Any
 
 import equinox as eqx
 import jax
 from jaxtyping import Array, Float, Int, Key, PRNGKeyArray, PyTree
 
+from irem.descent.footprint import check_program, check_trajectory
 from irem.descent.protocols import Baseline
 from irem.descent.solution import Solution, Trajectory
 from irem.descent.starts import split_key
@@ -42,9 +44,15 @@ def answer_all(
     """
     if key is None:
         raise InputError("A baseline draws random numbers: pass `key=jax.random.key(seed)`.")
-    keys = split_key(key, jax.tree.leaves(x)[0].shape[0])
+    problems = jax.tree.leaves(x)[0].shape[0]
+    keys = split_key(key, problems)
+    shape = baseline.format.answer_shape(jax.tree.map(operator.itemgetter(0), x))
+    check_program(_answers, (baseline, x, keys), min(problems, _BATCH_SIZE), shape or ())
     y, steps = _answers(baseline, x, keys)
-    trajectory = None if num_steps is None else Trajectory(_by_step(baseline, x, keys, num_steps))
+    if num_steps is None:
+        return Solution(y=y, energy=None, steps=steps)
+    check_trajectory(y, num_steps)
+    trajectory = Trajectory(_by_step(baseline, x, keys, num_steps))
     return Solution(y=y, energy=None, steps=steps, trajectory=trajectory)
 
 

@@ -10,6 +10,7 @@ from jax.core import Tracer
 from jaxtyping import Array, Float, PyTree
 
 from irem.descent.algorithm2 import minimise
+from irem.descent.footprint import check_descents, check_trajectory
 from irem.descent.queue import minimise_queued
 from irem.descent.recording import minimise_recorded
 from irem.descent.rules import Descent
@@ -45,6 +46,8 @@ def minimise_all(
     problems = y0.shape[0]
     slots = slots or slots_for(y0)
     traced = any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves((x, y0)))
+    if not traced:
+        check_descents(descent, x, y0, slots)
     if problems > slots and not traced:
         return minimise_queued(descent, x, y0, slots, on_done)
     solution = minimise(descent, x, y0)
@@ -67,6 +70,7 @@ def minimise_all_recorded(
     Arguments are those of `minimise_all`; `batch_size` is the number of problems of a batch.
     """
     problems = y0.shape[0]
+    check_trajectory(y0, length)
     largest = batch_size or max(1, slots_for(y0) // math.ceil((length + 1) / _RECORDED_STEPS))
     size = even_size(problems, largest)
     parts = []

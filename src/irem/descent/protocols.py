@@ -65,6 +65,9 @@ class Baseline(Protocol):
 MAX_STEPS = 500
 """The step budget of a descent where neither its caller nor its energy has another."""
 
+MOST_STEPS = 2**31 - 1
+"""The largest step budget: steps are counted in 32 bits."""
+
 DEFAULT_STEP = "backtracking"
 """The step rule of trained energies that have no other: the surest one (docs, Inference)."""
 

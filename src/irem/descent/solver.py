@@ -15,7 +15,7 @@ from irem.descent.batches import even_size, minimise_all, minimise_all_recorded
 from irem.descent.halting import AbstractHalt
 from irem.descent.judging import judged, refuse
 from irem.descent.problems import as_problems
-from irem.descent.protocols import MAX_STEPS, Baseline, Energy, default_max_steps
+from irem.descent.protocols import MAX_STEPS, MOST_STEPS, Baseline, Energy, default_max_steps
 from irem.descent.rules import make_descent
 from irem.descent.searches import AbstractSearch
 from irem.descent.solution import Solution, Trajectory
@@ -83,7 +83,7 @@ def solve(
     """
     count("starts", starts)
     if max_steps is not None:
-        count("max_steps", max_steps)
+        count("max_steps", max_steps, most=MOST_STEPS)
     if not isinstance(model, Energy):
         given = {"y0": y0, "step": step, "halt": halt}
         options = {name: value is not None for name, value in given.items()}
@@ -139,13 +139,18 @@ def solve_pages(
         `for solution in irem.solve_pages(model, np.load("x.npy", mmap_mode="r"), key=key): ...`
     """
     pages = split_pages(x.shape, page_size)
+
+    def problems(page: slice) -> np.ndarray:
+        some = np.ascontiguousarray(x[page])
+        return model.format.as_stack(some, len(some))[0]
+
     for page in pages:  # refuse bad problems before the first answer
-        model.format.as_batch(x[page])
+        model.format.as_batch(problems(page))
     keys, answer = jax.random.split(key, x.shape[0]), solve if by is None else by
 
     def answers() -> Iterator[Solution]:
         for page in pages:
-            yield answer(model, np.ascontiguousarray(x[page]), key=keys[page], **options)
+            yield answer(model, problems(page), key=keys[page], **options)
 
     return answers()
 

@@ -10,6 +10,7 @@ from jaxtyping import Array, Float, Key, PRNGKeyArray, PyTree
 
 from irem.checks import numeric
 from irem.descent.algorithm2 import first_point
+from irem.descent.footprint import check_starts
 from irem.descent.protocols import Energy
 from irem.descent.solution import Solution
 from irem.errors import InputError
@@ -46,6 +47,7 @@ def first_points(
     """
     size = jax.tree.leaves(x)[0].shape[0]
     shape = energy.format.answer_shape(jax.tree.map(operator.itemgetter(0), x))
+    check_starts(x, shape, starts)
     keys = None if key is None else split_key(key, size)
     if keys is not None and starts > 1:
         keys = jax.vmap(lambda k: jax.random.split(k, starts))(keys).reshape(-1)

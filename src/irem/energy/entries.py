@@ -11,9 +11,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from irem.checks import count, count_or_zero, known
+from irem.checks import count, known
 from irem.energy.base import AbstractEnergy
 from irem.errors import InputError
+from irem.nn.fitting import check_depth
 
 ACTIVATIONS = ("swish", "none")
 """Activations of the layers. With none, a network is linear in the candidate."""
@@ -208,9 +209,10 @@ def line_means(
 
 def check_sizes(energy: Any) -> None:
     """Refuse a network without layers or units, and powers that have no meaning."""
-    for name in ("width", "depth", "channels"):
+    for name in ("width", "channels"):
         count(name, getattr(energy, name))
-    count_or_zero("encoder_depth", energy.encoder_depth)
+    check_depth("depth", energy.depth)
+    check_depth("encoder_depth", energy.encoder_depth, may_be_zero=True)
     known("activation", energy.activation, ACTIVATIONS)
     if energy.power not in (None, 1, -1):
         raise InputError(f"`power` must be 1, -1 or None, got {energy.power!r}.")

@@ -16,6 +16,7 @@ from irem.energy.base import AbstractEnergy
 from irem.energy.entries import linear_map
 from irem.errors import InputError
 from irem.formats import AbstractFormat, Graphs, Tables, Vectors
+from irem.nn.fitting import check_depth
 from irem.problem import Graph
 from irem.settings import HasFormat, setting, weights
 
@@ -55,8 +56,9 @@ class Entrywise(AbstractEnergy):
 
     def __post_init__(self, key: PRNGKeyArray) -> None:
         """Make the weights."""
-        for name in ("width", "depth", "channels"):
+        for name in ("width", "channels"):
             count(name, getattr(self, name))
+        check_depth("depth", self.depth)
         sizes = (self.channels + 1, *(self.depth * (self.width,)), 1)
         keys = jax.random.split(key, len(sizes) - 1)
         *hidden, last = zip(keys, sizes[:-1], sizes[1:], strict=True)

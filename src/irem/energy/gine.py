@@ -15,6 +15,7 @@ from irem.checks import count, count_or_zero, known
 from irem.energy.base import AbstractJointEnergy, require
 from irem.errors import InputError
 from irem.formats import Graphs
+from irem.nn.fitting import check_depth
 from irem.nn.graph import AGGREGATES
 from irem.problem import Graph
 from irem.settings import HasFormat, setting, weights
@@ -60,7 +61,7 @@ class GINE(AbstractJointEnergy):
     def __post_init__(self, key: PRNGKeyArray) -> None:
         """Make the layers."""
         count("width", self.width)
-        count("depth", self.depth)
+        check_depth("depth", self.depth)
         count_or_zero("scratch", self.scratch)
         known("aggregate", self.aggregate, AGGREGATES)
         if self.width % 2:

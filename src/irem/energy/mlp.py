@@ -15,6 +15,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from irem.checks import count, count_or_zero
 from irem.energy.base import AbstractJointEnergy, require
 from irem.formats import Vectors
+from irem.nn.fitting import check_depth
 from irem.settings import HasFormat, setting, weights
 
 
@@ -47,7 +48,7 @@ class MLP(AbstractJointEnergy):
     def __post_init__(self, key: PRNGKeyArray) -> None:
         """Make the layers."""
         count("width", self.width)
-        count("depth", self.depth)
+        check_depth("depth", self.depth)
         count_or_zero("scratch", self.scratch)
         inputs = math.prod(self.x_shape) + math.prod(self.y_shape) + self.scratch
         sizes = [inputs] + [self.width] * self.depth

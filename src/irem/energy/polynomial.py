@@ -16,6 +16,7 @@ from irem.energy.base import AbstractEnergy
 from irem.energy.entries import linear_map
 from irem.errors import InputError
 from irem.formats import Graphs, Vectors
+from irem.nn.fitting import check_depth
 from irem.problem import Graph
 from irem.settings import HasFormat, setting, weights
 
@@ -57,8 +58,8 @@ class Polynomial(AbstractEnergy):
 
     def __post_init__(self, key: PRNGKeyArray) -> None:
         """Make the weights."""
-        for name in ("width", "depth"):
-            count(name, getattr(self, name))
+        count("width", self.width)
+        check_depth("depth", self.depth)
         if self.power not in (None, 1, -1):
             raise InputError(f"`power` must be 1, -1 or None, got {self.power!r}.")
         key_embed, key_readout, key_equation, *keys = jax.random.split(key, 3 + self.depth)

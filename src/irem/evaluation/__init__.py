@@ -5,6 +5,7 @@ from irem.evaluation.calibration import read_calibrations as read_calibrations
 from irem.evaluation.calibration import write_calibrations as write_calibrations
 from irem.evaluation.composition import Composable as Composable
 from irem.evaluation.composition import compose as compose
+from irem.evaluation.composition import nested_errors as nested_errors
 from irem.evaluation.curves import RECORDED_STEPS as RECORDED_STEPS
 from irem.evaluation.curves import Curves as Curves
 from irem.evaluation.curves import Effort as Effort
@@ -39,4 +40,5 @@ from irem.evaluation.scores import evaluate as evaluate
 from irem.evaluation.scores import floors as floors
 from irem.evaluation.scores import problem_errors as problem_errors
 from irem.evaluation.scores import score as score
+from irem.evaluation.scores import standard_error as standard_error
 from irem.evaluation.scores import summarise as summarise

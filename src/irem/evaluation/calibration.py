@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shlex
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +15,7 @@ import numpy as np
 from irem.descent import Solution
 from irem.errors import InputError
 from irem.files import write_whole
-from irem.training import Run
+from irem.training import Run, is_in_zoo
 
 CALIBRATION = "calibration.json"
 """The file of a run folder that holds the calibrations of its models."""
@@ -25,6 +27,11 @@ _KNOTS = 64
 _MARGIN = 0.5
 _FEWEST = 50
 _TINY = 1e-30
+_STATISTICS = 10
+# How many numbers the fields of a calibration have.
+_LENGTHS = dict.fromkeys(("centre", "scale", "low", "high"), _STATISTICS) | {
+    "weights": 1 + _STATISTICS + _STATISTICS * (_STATISTICS + 1) // 2
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,16 +102,18 @@ class Calibration:
     def expected_error(self, solution: Solution) -> np.ndarray:
         """The mean squared error to expect of each answer; infinite where nothing like it is known.
 
-        The result has the shape of `solution.steps`. Of an answer that is verified, no more is
-        expected than its residual allows.
+        The result has the shape of `solution.steps` and is never NaN: it is infinite too where the
+        statistics of a descent are not finite. Of an answer that is verified, no more is expected
+        than its residual allows.
         """
         statistics = _statistics(solution)
         finite = np.where(np.isfinite(statistics), statistics, 0)
         scores = _quadratic(finite, self.centre, self.scale) @ self.weights
         errors = np.interp(scores, self.scores, self.errors)
         familiar = ((statistics >= self.low) & (statistics <= self.high)).all(1)
-        expected = np.where(familiar, errors, np.inf)
-        return np.minimum(expected, _bound(solution)).reshape(np.shape(solution.steps))
+        expected = np.minimum(np.where(familiar, errors, np.inf), _bound(solution))
+        # What is not known counts as infinite: no bound that is asked for admits it.
+        return np.where(np.isnan(expected), np.inf, expected).reshape(np.shape(solution.steps))
 
     def annotate(self, solution: Solution) -> Solution:
         """The solution with `expected_error` filled in."""
@@ -120,8 +129,17 @@ class Calibration:
         """What `as_dict` wrote."""
         names = {f.name for f in dataclasses.fields(Calibration)}
         if set(values) != names:
-            raise ValueError(f"a calibration has the fields {sorted(names)}")
-        return Calibration(**{name: np.asarray(v, np.float64) for name, v in values.items()})
+            raise InputError(f"a calibration has the fields {', '.join(sorted(names))}")
+        arrays = {name: _numbers(name, v) for name, v in values.items()}
+        for name, length in _LENGTHS.items():
+            if len(arrays[name]) != length:
+                raise InputError(f"'{name}' must have {length} numbers, got {len(arrays[name])}")
+        knots = arrays["scores"]
+        if not 0 < len(knots) == len(arrays["errors"]) or (np.diff(knots) < 0).any():
+            raise InputError("'scores' must ascend, with as many 'errors', at least one")
+        if not (arrays["scale"] > 0).all() or (arrays["errors"] < 0).any():
+            raise InputError("'scale' must be above 0, and 'errors' not below")
+        return Calibration(**arrays)
 
 
 def read_calibrations(run: Run) -> tuple[Calibration, ...] | None:
@@ -130,13 +148,30 @@ def read_calibrations(run: Run) -> tuple[Calibration, ...] | None:
         return None
     try:
         kept = json.loads(file.read_text())
-        calibrations = tuple(Calibration.from_dict(c) for c in kept["calibrations"])
+        given = kept["calibrations"]
+        if not isinstance(given, list) or not all(isinstance(c, dict) for c in given):
+            raise InputError("'calibrations' must be a list of objects")
+        calibrations = tuple(map(Calibration.from_dict, given))
         current = kept["iteration"] == run.iteration and len(calibrations) == len(run.models)
-    except (ValueError, KeyError, TypeError) as error:
-        raise InputError(
-            f"'{file}' is truncated or damaged ({error}); run `irem calibrate {run.path}` again."
-        ) from error
+    except OSError as error:
+        raise InputError(f"'{file}' cannot be read ({error.strerror}); remove it.") from error
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        cure = (
+            "install irem again"
+            if is_in_zoo(run.path)
+            else f"make it again with `irem calibrate {shlex.quote(str(run.path))}`"
+        )
+        raise InputError(f"'{file}' is truncated or damaged ({error}); {cure}.") from error
     return calibrations if current else None
+
+
+def _numbers(name: str, value: Any) -> np.ndarray:
+    """A list of finite numbers as JSON has them."""
+    plain = isinstance(value, list) and all(type(v) in (int, float) for v in value)
+    # Of JSON, whole numbers may have more digits than a float has room for.
+    if not plain or not all(abs(v) <= sys.float_info.max for v in value):
+        raise InputError(f"'{name}' must be a list of finite numbers")
+    return np.asarray(value, np.float64)
 
 
 def write_calibrations(run: Run, calibrations: Sequence[Calibration]) -> None:

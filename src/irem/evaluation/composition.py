@@ -4,6 +4,7 @@ from typing import Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from irem.checks import count
@@ -48,6 +49,24 @@ def compose(
     Returns:
         The elementwise mean squared error after 1, 2, ..., `operations` operations.
     """
+    options = {"problems": problems, "max_steps": max_steps, "step": step}
+    return [float(e.mean()) for e in nested_errors(model, task, operations, **options, key=key)]
+
+
+def nested_errors(
+    model: Answering,
+    task: AbstractTask,
+    operations: int,
+    *,
+    problems: int = 1000,
+    max_steps: int | None = None,
+    step: Step | float | str | None = None,
+    key: PRNGKeyArray,
+) -> np.ndarray:
+    """Return the error of every problem after each nested operation: operations x problems.
+
+    Arguments are those of `compose`, which returns the means over problems.
+    """
     count("operations", operations)
     count("problems", problems)
     if not isinstance(task, Composable):
@@ -62,5 +81,6 @@ def compose(
         missing = ~found.answered.reshape(-1, *(1,) * (guess.ndim - 1))
         guess = jnp.where(missing, jnp.nan, found.y)
         truth = task.oracle(task.join(truth, operands[k]))
-        errors.append(float(jnp.mean(jnp.square(guess - truth))))
-    return errors
+        square = jnp.square(guess - truth).reshape(problems, -1)
+        errors.append(np.asarray(square.mean(1), np.float64))
+    return np.stack(errors)

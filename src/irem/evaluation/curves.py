@@ -251,7 +251,7 @@ def label_of(level: Difficulty) -> str:
 
 def _steps_taken(errors: np.ndarray) -> int:
     """The last step, along the last axis, that changed anything; at least 1."""
-    changes = np.flatnonzero(np.any(np.diff(errors, axis=-1) != 0, axis=0))
+    changes = np.flatnonzero(np.any(np.nan_to_num(np.diff(errors, axis=-1)) != 0, axis=0))
     return int(changes[-1]) + 1 if changes.size else 1
 
 

@@ -1,7 +1,6 @@
 """How far the expected error of an answer can be trusted."""
 
 import dataclasses
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,7 +11,7 @@ from jaxtyping import PRNGKeyArray
 from irem.checks import count
 from irem.descent import Energy, Solution, solve
 from irem.evaluation.calibration import Calibration
-from irem.evaluation.scores import problem_errors
+from irem.evaluation.scores import problem_errors, standard_error
 from irem.tasks import AbstractTask, Difficulty
 
 COVERAGES = tuple(round(0.1 * k, 1) for k in range(1, 11))
@@ -63,6 +62,7 @@ class Trust:
         difficulty: Which problems, or `both` for same and harder together.
         problems: How many.
         mse: Mean error of all answers.
+        mse_sem: Its standard error over problems.
         expected: Mean expected error of the answers that have one.
         unfamiliar: Share of problems unlike the validation problems.
         rank_correlation: Spearman's, of the expected with the true error.
@@ -70,11 +70,13 @@ class Trust:
         risk: Mean error of the share of answers that is expected to be best, by coverage.
         best_risk: The same if the true errors were known.
         abstaining: Mean error of what is left without the worst tenth by expected error.
+        abstaining_sem: Its standard error over problems.
     """
 
     difficulty: Difficulty
     problems: int
     mse: float
+    mse_sem: float
     expected: float
     unfamiliar: float
     rank_correlation: float
@@ -82,6 +84,7 @@ class Trust:
     risk: tuple[float, ...]
     best_risk: tuple[float, ...]
     abstaining: float
+    abstaining_sem: float
 
     def as_dict(self) -> dict[str, Any]:
         """The fields as plain values for JSON."""
@@ -115,32 +118,32 @@ def trust(
 
 def _measure(difficulty: Difficulty, errors: np.ndarray, expected: np.ndarray) -> Trust:
     known = np.isfinite(expected)
-    constant = np.ptp(expected[known]) == 0 if known.any() else True
+    constant = not known.any() or np.ptp(expected[known]) == 0 or np.ptp(errors) == 0
     # Problems without an expected error rank behind all others.
     from scipy import stats  # noqa: PLC0415  (half a second that only a report should cost)
 
     ranks = stats.rankdata(expected), stats.rankdata(errors)
     correlation = 0.0 if constant else np.corrcoef(*ranks)[0, 1]
-    risk = functools.partial(_risk, errors)
-    kept = tuple(risk(expected, share) for share in COVERAGES)
+    risk = lambda by, share: float(_best(errors, by, share).mean())  # noqa: E731
     return Trust(
         difficulty=difficulty,
         problems=len(errors),
         mse=float(errors.mean()),
+        mse_sem=standard_error(errors),
         expected=float(expected[known].mean()) if known.any() else float("inf"),
         unfamiliar=float((~known).mean()),
         rank_correlation=float(correlation),
         variation=float(errors.std() / errors.mean()) if errors.mean() > 0 else 0.0,
-        risk=kept,
+        risk=tuple(risk(expected, share) for share in COVERAGES),
         best_risk=tuple(risk(errors, share) for share in COVERAGES),
-        abstaining=kept[COVERAGES.index(0.9)],
+        abstaining=risk(expected, 0.9),
+        abstaining_sem=standard_error(_best(errors, expected, 0.9)),
     )
 
 
-def _risk(errors: np.ndarray, ranking: np.ndarray, share: float) -> float:
-    """Mean error of the share of answers that `ranking` puts first."""
-    first = np.argsort(ranking, kind="stable")[: max(1, round(share * len(errors)))]
-    return float(errors[first].mean())
+def _best(errors: np.ndarray, ranking: np.ndarray, share: float) -> np.ndarray:
+    """Errors of the share of answers that `ranking` puts first."""
+    return errors[np.argsort(ranking, kind="stable")[: max(1, round(share * len(errors)))]]
 
 
 def _answers(

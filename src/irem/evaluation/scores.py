@@ -41,7 +41,7 @@ class Evaluation:
         problems: How many problems were answered by each model.
         max_steps: Step budget of every descent; `None` for a baseline, which has its own.
         mse: Elementwise mean squared error, the mean over models.
-        mse_sem: Standard error of `mse` over problems.
+        mse_sem: Standard error of `mse` over problems, as `standard_error` returns it.
         mse_by_model: The error of each model.
         steps_mean: Mean number of steps taken.
         converged: Share of descents that ended in a minimum; `None` for a baseline.
@@ -164,7 +164,7 @@ def summarise(test_set: TestSet, found: Sequence[Solution], max_steps: int) -> E
         problems=problems,
         max_steps=max_steps if reasons else None,
         mse=float(errors.mean()),
-        mse_sem=float(errors.mean(0).std(ddof=min(1, problems - 1)) / np.sqrt(problems)),
+        mse_sem=standard_error(errors.mean(0)),
         mse_by_model=tuple(float(e) for e in errors.mean(1)),
         steps_mean=float(np.mean([f.steps for f in found])),
         converged=float(np.isin(reason, minima).mean()) if reasons else None,
@@ -190,6 +190,21 @@ def problem_errors(y: jax.Array, batch: Problem) -> np.ndarray:
     axes = tuple(range(1, y.ndim))
     square = jnp.where(mask, jnp.square(y - batch.y), 0)
     return np.asarray(square.sum(axes) / mask.sum(axes), np.float64)
+
+
+def standard_error(errors: np.ndarray) -> float:
+    """Return the standard error of the mean of the errors of problems; NaN for a single problem.
+
+    That is the spread of the mean over bootstrap samples of the problems, in closed form. Where few
+    problems have nearly all of the error, it is of the size of the mean: then only more problems
+    tell the mean.
+
+    Examples:
+        >>> standard_error(np.array([1.0, 3.0]))
+        1.0
+    """
+    problems = len(errors)
+    return float(np.std(errors, ddof=1) / np.sqrt(problems)) if problems > 1 else float("nan")
 
 
 def _shares(task: AbstractTask, batch: Problem, found: Sequence[Solution]) -> dict[str, float]:

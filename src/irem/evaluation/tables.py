@@ -2,6 +2,7 @@
 
 import dataclasses
 import html
+import math
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import Protocol, runtime_checkable
@@ -118,6 +119,47 @@ def number(value: float | None, digits: int = 3) -> str:
 _SMALLEST_POWER = -5
 
 
+def with_error(value: float | None, error: float | None) -> str:
+    """Return a value and its standard error, with no more digits than the error supports.
+
+    The error has one digit, or two where it begins with a 1; the value ends at the same place. An
+    error that is zero or not known says nothing about digits.
+
+    Examples:
+        >>> with_error(0.034271, 0.0107), with_error(0.0110012, 0.00004)
+        ('0.034 ± 0.011', '0.01100 ± 0.00004')
+        >>> with_error(4.18e-7, 3.1e-8), with_error(3e-9, 2e-8), with_error(2.0, 0.0)
+        ('4.2e-7 ± 0.3e-7', '0e-8 ± 2e-8', '2.00 ± 0')
+    """
+    if value is None or not math.isfinite(value):
+        return "not finite"
+    if error is None or not math.isfinite(error):
+        return number(value)
+    if error == 0:
+        return f"{number(value)} ± 0"
+    last = _last_place(error)
+    power = max(_power(round(part, -last)) for part in (value, error) if round(part, -last))
+    if power >= _SMALLEST_POWER and last >= _SMALLEST_POWER - 2:
+        return f"{_rounded(value, last)} ± {_rounded(error, last)}"
+    scaled = [_rounded(part / 10.0**power, last - power) for part in (value, error)]
+    return " ± ".join(f"{part}e{power}" for part in scaled)
+
+
+def _last_place(error: float) -> int:
+    """The power of ten of the last digit that an error supports."""
+    mantissa, exponent = f"{error:.1e}".split("e")
+    return int(exponent) - 1 if mantissa.startswith("1") else int(exponent)
+
+
+def _power(value: float) -> int:
+    return int(f"{value:e}".split("e")[1])
+
+
+def _rounded(value: float, place: int) -> str:
+    """Round to a power of ten, without an exponent."""
+    return f"{value:,.{-place}f}" if place <= 0 else f"{round(value, -place):,.0f}"
+
+
 def printed(value: float | None) -> str:
     """Return a number of the paper with its four decimals; nothing for `None`."""
     return "" if value is None else f"{value:.4f}"
@@ -130,8 +172,11 @@ def measured(cell: HasSpread, file: str, index: int, *, strong: bool = False) ->
 
 
 def with_spread(cell: HasSpread) -> str:
-    """Return mean and standard deviation over seeds; an error that is not finite is not hidden."""
-    if cell.mean is None:
-        return "not finite"
-    spread = "" if cell.std is None else f" ± {number(cell.std, 1)}"
-    return number(cell.mean) + spread
+    """Return mean and standard deviation over seeds; an error that is not finite is not hidden.
+
+    All seeds are measured on the same problems, often a thousand, which tell no more than three
+    digits however well seeds agree.
+    """
+    if cell.mean and cell.std and _last_place(cell.std) < _power(cell.mean) - 2:
+        return f"{number(cell.mean)} ± {number(cell.std, 1)}"
+    return with_error(cell.mean, cell.std)

@@ -16,3 +16,6 @@ from irem.methods.registry import METHODS as METHODS
 from irem.methods.registry import build_method as build_method
 from irem.methods.registry import build_methods as build_methods
 from irem.methods.registry import describe_method as describe_method
+from irem.methods.sizes import device_memory as device_memory
+from irem.methods.sizes import model_bytes as model_bytes
+from irem.methods.sizes import num_bytes as num_bytes

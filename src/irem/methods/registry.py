@@ -8,12 +8,14 @@ import jax
 from jaxtyping import Array, PRNGKeyArray
 
 from irem.checks import known
+from irem.memory import check_memory
 from irem.methods.base import AbstractMethod
 from irem.methods.feedforward import Feedforward
 from irem.methods.irem import IREM
 from irem.methods.iterative_feedforward import IterativeFeedforward
 from irem.methods.ponder import PonderNet
 from irem.methods.recurrent import Recurrent
+from irem.methods.sizes import device_memory, model_bytes
 from irem.settings import HasFormat, Registry
 
 METHODS: Registry[type[AbstractMethod]] = Registry(
@@ -45,8 +47,19 @@ def build_method(
 def build_methods(
     task: HasFormat, settings: Mapping[str, Mapping[str, Any]], *, keys: Array
 ) -> AbstractMethod:
-    """Return a stack of new methods, one for each key that it will be trained with."""
+    """Return a stack of new methods, one for each key that it will be trained with.
+
+    Raises:
+        InputError: There is not as much memory as their weights need.
+    """
     build = lambda key: build_method(task, settings, key=jax.random.split(key)[0])  # noqa: E731
+    one = model_bytes(eqx.filter_eval_shape(build, jax.random.key(0)))
+    check_memory(
+        f"Building {keys.size:,} {'model' if keys.size == 1 else 'models'}",
+        keys.size * one,
+        "choose a smaller width, or fewer seeds",
+        limit=device_memory(),
+    )
     return eqx.filter_vmap(build)(keys)
 
 

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from irem.checks import count
 from irem.formats import Vectors
 from irem.nn.bodies import AbstractCell, AbstractNetwork
-from irem.nn.fitting import require
+from irem.nn.fitting import check_depth, require
 from irem.settings import HasFormat, setting, weights
 
 
@@ -40,7 +40,7 @@ class Dense(AbstractNetwork):
     def __post_init__(self, key: PRNGKeyArray) -> None:
         """Make the layers."""
         count("width", self.width)
-        count("depth", self.depth)
+        check_depth("depth", self.depth)
         out = math.prod(self.shapes.y_shape)
         inputs = math.prod(self.shapes.x_shape) + self.answers * out + self.scalars
         sizes = [inputs] + [self.width] * self.depth

@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray, Shaped
 from irem.checks import count, known
 from irem.formats import Graphs
 from irem.nn.bodies import AbstractCell, AbstractNetwork
-from irem.nn.fitting import require
+from irem.nn.fitting import check_depth, require
 from irem.problem import Graph
 from irem.settings import HasFormat, setting, weights
 
@@ -87,7 +87,7 @@ class GraphNet(AbstractNetwork):
     def __post_init__(self, key: PRNGKeyArray) -> None:
         """Make the layers."""
         count("width", self.width)
-        count("depth", self.depth)
+        check_depth("depth", self.depth)
         known("aggregate", self.aggregate, AGGREGATES)
         key_embed, key_readout, *keys = jax.random.split(key, self.depth + 2)
         self.embed = eqx.nn.Linear(1 + self.answers + self.scalars, self.width, key=key_embed)

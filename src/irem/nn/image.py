@@ -13,7 +13,7 @@ from irem.checks import count
 from irem.errors import InputError
 from irem.formats import Pictures
 from irem.nn.bodies import AbstractNetwork
-from irem.nn.fitting import require
+from irem.nn.fitting import check_depth, require
 from irem.nn.unet import Convolution, NoiseNet
 from irem.settings import HasFormat, setting, weights
 
@@ -96,7 +96,7 @@ class DnCNN(_AbstractDenoiser):
         """Make the layers."""
         _refuse_inputs(answers + scalars)
         count("width", self.width)
-        count("depth", self.depth)
+        check_depth("depth", self.depth)
         sizes = [1] + [self.width] * (self.depth - 1) + [1]
         gains = [1.0] * (self.depth - 1) + [0.1]
         keys = jax.random.split(key, self.depth)

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from irem.checks import count
+from irem.nn.fitting import check_depth
 
 
 class Convolution(eqx.Module):
@@ -189,8 +190,9 @@ class NoiseNet(eqx.Module):
         bias: bool = False,
         key: PRNGKeyArray,
     ) -> None:
-        for name, value in (("width", width), ("depth", depth), ("head", head)):
-            count(name, value)
+        count("width", width)
+        check_depth("depth", depth)
+        check_depth("head", head)
         key_encoder, key_join, key_readout, *keys = jax.random.split(key, 3 + head)
         self.encoder = UNet(width=width, depth=depth, bias=bias, key=key_encoder)
         self.join = Convolution(width + 4, width, bias=bias, key=key_join)

@@ -11,9 +11,17 @@ import jax
 import numpy as np
 import optax
 
+from irem.errors import InputError
 from irem.evaluation.tables import Entry, Table, measured, number, printed
 from irem.methods import build_method
-from irem.paper.cells import DIFFICULTIES, DifficultyCell, as_plain, from_plain, spread
+from irem.paper.cells import (
+    DIFFICULTIES,
+    DifficultyCell,
+    Origin,
+    as_plain,
+    read_plain,
+    spread,
+)
 from irem.paper.experiment import Experiment
 from irem.paper.study import Study
 from irem.tasks import AbstractTask
@@ -42,6 +50,7 @@ class Costs:
         argument_bytes: Memory of what it is given.
         speed: In % of the whole method; larger is faster.
         memory: Working memory in % of that of the whole method.
+        costs_from: Where these numbers come from; early results do not tell it.
     """
 
     ms_per_iteration: tuple[float, ...]
@@ -49,6 +58,12 @@ class Costs:
     argument_bytes: int
     speed: float
     memory: float
+    costs_from: Origin | None = None
+
+    @property
+    def pace(self) -> float | None:
+        """The median of `ms_per_iteration`, if there are any."""
+        return float(np.median(self.ms_per_iteration)) if self.ms_per_iteration else None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -96,11 +111,7 @@ SETTINGS = Settings()
 def run(study: Study, settings: Settings = SETTINGS) -> list[AblationCell]:
     """Return error on both difficulties, speed and memory of the four variants."""
     task = study.tasks[settings.task]
-    measure = lambda: as_plain(_measure_costs(study, task, settings.rounds))  # noqa: E731
-    costs = {
-        name: from_plain(Costs, given, f"The cost of {name}")
-        for name, given in study.values("ablation", "costs", measure).items()
-    }
+    costs = _costs(study, task, settings.rounds)
     return [
         AblationCell(**vars(cell), **vars(costs[_name(*variant)]))
         for variant in _VARIANTS
@@ -111,6 +122,19 @@ def run(study: Study, settings: Settings = SETTINGS) -> list[AblationCell]:
             lambda v=variant: _measure_errors(study, task, *v),
         )
     ]
+
+
+def _costs(study: Study, task: AbstractTask, rounds: int) -> dict[str, Costs]:
+    """Costs of every variant by its name, measured at most once."""
+    names = [_name(*variant) for variant in _VARIANTS]
+    measure = lambda: as_plain(measure_costs(study, task, rounds))  # noqa: E731
+    given = study.values("ablation", "costs", measure)
+    with study.reading("ablation", "costs") as where:
+        found = read_plain(Mapping[str, Costs], given, where)
+        if set(found) != set(names):
+            raise InputError(f"{where} lacks a variant or has another one.")
+    measured_at = study.origins("ablation", ["costs"]).get("costs")
+    return {n: dataclasses.replace(found[n], costs_from=measured_at) for n in names}
 
 
 def _measure_errors(
@@ -146,8 +170,8 @@ def _measure_errors(
     return cells
 
 
-def _measure_costs(study: Study, task: AbstractTask, rounds: int) -> dict[str, Costs]:
-    """Costs of every variant, for one model, by its name.
+def measure_costs(study: Study, task: AbstractTask, rounds: int) -> dict[str, Costs]:
+    """Return costs of every variant, for one model, by its name.
 
     The variants are timed one after another in every round, so that what else the machine does
     falls on all of them.
@@ -227,7 +251,7 @@ def table(cells: Sequence[AblationCell], file: str) -> Table:
             Entry(printed(cell.paper)),
             Entry(number(cell.trivial)),
             Entry(number(cell.best)),
-            Entry(number(float(np.median(cell.ms_per_iteration)))),
+            Entry(number(cell.pace)),
             Entry(f"{cell.speed:.0f} %"),
             Entry(percent(cell.paper_speed)),
             Entry(f"{cell.temporary_bytes / 1e6:.1f}"),

@@ -1,6 +1,7 @@
 """Cells of results: typed in memory, plain values in files."""
 
 import dataclasses
+import reprlib
 import types
 import typing
 from collections.abc import Iterable, Mapping, Sequence
@@ -46,7 +47,24 @@ def spread(values: Iterable[Any]) -> Spread:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Cell:
+class Origin:
+    """Where a measurement comes from.
+
+    Arguments:
+        commit: The commit of the program that measured it, if known.
+        device: The device it was measured on; early results name one for all cells.
+        clean: Whether the program was that commit and nothing else; `None` if unknown.
+        note: What else there is to know about it.
+    """
+
+    commit: str | None
+    device: str | None = None
+    clean: bool | None = None
+    note: str | None = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Cell(Origin):
     """One measurement of an experiment. Experiments add fields.
 
     A field with a default may be missing in a file, and is left out where it has that value.
@@ -55,15 +73,11 @@ class Cell:
         task: Name of the task.
         method: Name of the method.
         paper: The number that the paper prints for it, if it prints one.
-        commit: The commit of the program that measured it, if known.
-        device: The device it was measured on; early results do not name it.
     """
 
     task: str
     method: str
     paper: float | None
-    commit: str | None
-    device: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields as plain values, as they stand in a file."""
@@ -118,7 +132,7 @@ def read_cell(kinds: Sequence[type[AnyCell]], given: Any, where: str) -> AnyCell
         InputError: The values are not those of such a cell.
     """
     if not isinstance(given, Mapping):
-        raise InputError(f"{where} is {given!r} and not a cell.")
+        raise InputError(f"{where} is {reprlib.repr(given)} and not a cell.")
     nearest = min(kinds, key=lambda kind: len(_wrong_fields(kind, given)))
     return nearest.from_dict(given, where)
 
@@ -150,7 +164,7 @@ def as_plain(value: Any) -> Any:
 
 
 def _is_required(field: dataclasses.Field[Any]) -> bool:
-    return field.default is dataclasses.MISSING
+    return field.default is field.default_factory is dataclasses.MISSING
 
 
 def _wrong_fields(kind: Any, given: Mapping[str, Any]) -> set[str]:
@@ -167,30 +181,41 @@ def from_plain(kind: Any, given: Any, where: str) -> Any:
         InputError: A field is unknown, missing or of another type; `where` begins the message.
     """
     if not isinstance(given, Mapping):
-        raise InputError(f"{where} is {given!r} and not a mapping of fields.")
+        raise InputError(f"{where} is {reprlib.repr(given)} and not a mapping of fields.")
     wrong = _wrong_fields(kind, given)
     for name in sorted(wrong):
         what = "has the unknown field" if name in given else "lacks the field"
-        raise InputError(f"{where} {what} '{name}'.")
+        raise InputError(f"{where} {what} {reprlib.repr(name)}.")
     hints = typing.get_type_hints(kind)
-    return kind(**{n: _typed(hints[n], v, f"{where}, field '{n}',") for n, v in given.items()})
+    values = {n: read_plain(hints[n], v, f"{where}, field '{n}',") for n, v in given.items()}
+    try:
+        return kind(**values)
+    except ValueError as error:  # fields that do not fit each other
+        raise InputError(f"{where} is damaged: {error}.") from error
 
 
-def _typed(hint: Any, value: Any, where: str) -> Any:
-    """A plain value as the type that a field declares."""
+def read_plain(hint: Any, value: Any, where: str) -> Any:
+    """Return a plain value as the type that a field declares.
+
+    Arguments:
+        hint: The type: a simple one, a dataclass, a tuple or a mapping of such, or one with `None`.
+        value: The plain value.
+        where: Begins the message about one of another type.
+    """
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if hint is Any:
         return value
     if origin is types.UnionType:  # with None; nothing else is used here
         (one,) = (kind for kind in inner if kind is not type(None))
-        return None if value is None else _typed(one, value, where)
+        return None if value is None else read_plain(one, value, where)
     if dataclasses.is_dataclass(hint):
         return from_plain(hint, value, where)
     if origin is tuple and isinstance(value, list):
-        return tuple(_typed(inner[0], item, where) for item in value)
+        return tuple(read_plain(inner[0], item, where) for item in value)
     if origin is Mapping and isinstance(value, dict):
-        return {name: _typed(inner[1], item, where) for name, item in value.items()}
+        return {name: read_plain(inner[1], item, where) for name, item in value.items()}
     accepted = (int, float) if hint is float else hint
     if origin is None and isinstance(value, accepted) and isinstance(value, bool) <= (hint is bool):
-        return value
-    raise InputError(f"{where} is {value!r}; expected {getattr(hint, '__name__', hint)}.")
+        return float(value) if hint is float else value
+    expected = {tuple: "a list", Mapping: "a mapping"}.get(origin) or hint.__name__
+    raise InputError(f"{where} is {reprlib.repr(value)}; expected {expected}.")

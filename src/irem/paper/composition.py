@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from irem.evaluation.composition import compose
-from irem.evaluation.tables import METHOD_NAMES, Entry, Table, measured, number, printed
+from irem.evaluation.tables import Entry, Table, measured, number, printed
 from irem.keys import fresh_key
 from irem.paper.cells import ErrorCell, spread
-from irem.paper.experiment import Drawing, Experiment, Result
+from irem.paper.experiment import Drawing, Experiment, Result, method_name
 from irem.paper.study import PAPER_METHODS, Study
 from irem.paper.table1 import is_paper_task
 from irem.tasks import AbstractTask
@@ -127,18 +127,24 @@ def table(cells: Sequence[CompositionCell], file: str) -> Table:
         by_method.setdefault(cell.method, {})[cell.operations] = (index, cell)
     rows = []
     for method, curve in by_method.items():
-        row = [Entry(METHOD_NAMES[method])]
+        row = [Entry(method_name(method))]
         for k in _SHOWN:
-            index, cell = curve[k]
-            strong = cell.error == min(c[k][1].error for c in by_method.values())
-            row += [measured(cell, file, index, strong=strong), Entry(printed(cell.paper))]
-        row.append(measured(curve[last][1], file, curve[last][0]))
-        rows.append(tuple(row))
+            lowest = min((c[k][1].error for c in by_method.values() if k in c), default=None)
+            index, cell = curve.get(k, (0, None))
+            row.append(_entry(cell, file, index, strong=cell is not None and cell.error == lowest))
+            row.append(Entry("" if cell is None else printed(cell.paper)))
+        index, cell = curve.get(last, (0, None))
+        rows.append((*row, _entry(cell, file, index)))
     floors = {cell.operations: number(cell.trivial) for cell in cells}
-    rows.append(_floor_row("answering zero", [floors[k] for k in (*_SHOWN, last)]))
+    rows.append(_floor_row("answering zero", [floors.get(k, "") for k in (*_SHOWN, last)]))
     rows.append(_floor_row("best possible", ["0"] * (len(_SHOWN) + 1)))
     across = [name for k in _SHOWN for name in (f"{k} operations", f"paper, {k}")]
     return Table(("method", *across, f"{last} operations"), tuple(rows), labels=1)
+
+
+def _entry(cell: CompositionCell | None, file: str, index: int, *, strong: bool = False) -> Entry:
+    """The error of a cell; empty where it is missing."""
+    return Entry("") if cell is None else measured(cell, file, index, strong=strong)
 
 
 def _floor_row(name: str, values: Sequence[str]) -> tuple[Entry, ...]:
@@ -159,15 +165,17 @@ def draw_curve(result: Result) -> "matplotlib.figure.Figure":
     for method in methods:
         curve = [cell for cell in cells if cell.method == method]
         operations = [cell.operations for cell in curve]
-        seeds = np.asarray([cell.mse_by_seed for cell in curve], np.float64)
-        colour, width = drawing.COLOURS[method], drawing.line_width(method)
-        axes.fill_between(operations, seeds.min(1), seeds.max(1), color=colour, alpha=0.18, lw=0)
-        axes.semilogy(operations, seeds.mean(1), color=colour, linewidth=width)
+        seeds = [np.asarray(cell.mse_by_seed or (None,), np.float64) for cell in curve]
+        low, mean, high = np.transpose([(s.min(), s.mean(), s.max()) for s in seeds])
+        colour, width = drawing.colour(method), drawing.line_width(method)
+        axes.fill_between(operations, low, high, color=colour, alpha=0.18, lw=0)
+        axes.semilogy(operations, mean, color=colour, linewidth=width)
         paper = [(c.operations, c.paper) for c in curve if c.paper is not None]
-        axes.plot(*zip(*paper, strict=True), "x", color=colour, markersize=7)
+        crosses = np.reshape(np.asarray(paper, np.float64), (-1, 2))
+        axes.plot(*crosses.T, "x", color=colour, markersize=7)
     axes.set_xlabel("additions nested")
     axes.set_ylabel("mean squared error")
-    axes.set_xlim(1, max(cell.operations for cell in cells))
+    axes.set_xlim(1, max(2, *(cell.operations for cell in cells)))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     entries = drawing.method_entries(methods)
     entries.append(legend_entry("paper", linestyle="", marker="x"))

@@ -22,6 +22,7 @@ from irem.methods import IREM, AbstractBaseline, AbstractMethod
 from irem.nn import NoiseNet
 from irem.paper.cells import Cell
 from irem.paper.experiment import Drawing, Experiment, Result
+from irem.paper.scale import PatchScale
 from irem.paper.study import Study, num_parameters
 from irem.picture_files import read_folder
 from irem.tasks import LARGEST_SIGMA
@@ -114,6 +115,11 @@ class DescentCell(NetworkCell):
     psnr_by_step: Mapping[str, float]
     lost_by_more_steps: float
 
+    def __post_init__(self) -> None:
+        """Refuse steps that are not counted."""
+        if not all(step.isascii() and step.isdecimal() for step in self.psnr_by_step):
+            raise ValueError("the steps of `psnr_by_step` are not whole numbers")
+
 
 _KINDS = (DenoisingCell, NetworkCell, DescentCell)
 
@@ -152,10 +158,11 @@ def run(study: Study, settings: Settings = SETTINGS) -> list[DenoisingCell]:
             for label in recipes(study)
         },
     }
+    pictures = {"pictures": study.named_pictures}
     found = [
         cell
         for label, make in rows.items()
-        for cell in study.cells("denoising", label, _KINDS, make)
+        for cell in study.cells("denoising", label, _KINDS, make, settings=pictures)
     ]
     _keep_strip(study, settings)
     return found
@@ -384,16 +391,20 @@ def table(cells: Sequence[DenoisingCell], file: str) -> Table:
     """Methods down, strengths of noise across; the best of what was measured here is strong."""
     sigmas = list(dict.fromkeys(cell.sigma for cell in cells))
     best = {s: max(c.psnr for c in cells if c.sigma == s) for s in sigmas}
-    by_method: dict[str, list[tuple[int, DenoisingCell]]] = {}
+    by_method: dict[str, dict[int, tuple[int, DenoisingCell]]] = {}
     for index, cell in enumerate(cells):
-        by_method.setdefault(cell.method, []).append((index, cell))
+        by_method.setdefault(cell.method, {})[cell.sigma] = (index, cell)
     rows = []
     for method, found in by_method.items():
-        row = [Entry(_NAMES[method])]
-        for index, cell in found:
+        row = [Entry(_NAMES.get(method, method))]
+        for sigma in sigmas:
+            if sigma not in found:
+                row.append(Entry(""))
+                continue
+            index, cell = found[sigma]
             source = f"{file}: cells[{index}]"
-            row.append(Entry(f"{cell.psnr:.2f}", source, cell.psnr == best[cell.sigma]))
-        first = found[0][1]
+            row.append(Entry(f"{cell.psnr:.2f}", source, cell.psnr == best[sigma]))
+        _, first = next(iter(found.values()))
         trained = isinstance(first, NetworkCell)
         row.append(Entry(f"{first.parameters:,}" if trained else ""))
         row.append(Entry(f"{first.steps_mean:.0f}" if trained else ""))
@@ -416,6 +427,7 @@ def draw_steps(result: Result) -> matplotlib.figure.Figure:
 
     cells = [cell for cell in result.cells if isinstance(cell, DescentCell)]
     cells = [cell for cell in cells if cell.method == cells[-1].method]
+    last = max((int(t) for cell in cells for t in cell.psnr_by_step), default=1)
     figure, ((axes,),) = drawing.grid(1, 1, 5.6, 3.6)
     colours = colormaps["viridis"](np.linspace(0, 0.85, len(cells)))
     for cell, colour in zip(cells, colours, strict=True):
@@ -425,7 +437,7 @@ def draw_steps(result: Result) -> matplotlib.figure.Figure:
         axes.plot(steps, list(cell.psnr_by_step.values()), style, color=colour, label=label)
     axes.axvline(5, color="#9ca3af", linewidth=0.8)
     axes.set_xscale("symlog", linthresh=10)
-    axes.set_xlim(0, max(map(int, cells[0].psnr_by_step)))
+    axes.set_xlim(0, max(last, 1))
     axes.set_xticks([0, 2, 5, 10, 50, 200], ["0", "2", "5", "10", "50", "200"])
     axes.set_xlabel("steps tried")
     axes.set_ylabel("quality (PSNR, dB)")
@@ -434,12 +446,11 @@ def draw_steps(result: Result) -> matplotlib.figure.Figure:
 
 
 def _describe(result: Result) -> str:
-    images, first = result.scale["images"], cast("DenoisingCell", result.cells[0])
+    images, first = result.settings(PatchScale).images, cast("DenoisingCell", result.cells[0])
     return (
-        f"{result.file}: one model each, {first.pictures} test pictures; {images['iterations']} "
-        f"iterations of {images['batch_size']} patches, learning rate "
-        f"{images['learning_rate']} ({images['decay']}), gradients clipped at "
-        f"{images['clip_norm']}; {result.origin}"
+        f"{result.file}: one model each, {first.pictures} test pictures; {images.iterations} "
+        f"iterations of {images.batch_size} patches, learning rate {images.learning_rate} "
+        f"({images.decay}), gradients clipped at {images.clip_norm}; {result.origin}"
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from irem.evaluation.tables import METHOD_NAMES
+from irem.paper.experiment import method_name
 
 if TYPE_CHECKING:
     import matplotlib.axes
@@ -18,6 +18,11 @@ COLOURS = {
     "irem": "#0f766e",
 }
 """One colour for each method, the same in every figure."""
+
+
+def colour(method: str) -> str:
+    """Return the colour of a method; others than those of the paper share one."""
+    return COLOURS.get(method, "#111827")
 
 
 def line_width(method: str) -> float:
@@ -44,4 +49,4 @@ def method_entries(methods: Iterable[str]) -> "list[matplotlib.lines.Line2D]":
     """Return the legend entries of some methods."""
     from irem.evaluation.drawing import legend_entry  # noqa: PLC0415
 
-    return [legend_entry(METHOD_NAMES[m], color=COLOURS[m], linewidth=2) for m in methods]
+    return [legend_entry(method_name(m), color=colour(m), linewidth=2) for m in methods]

@@ -1,11 +1,13 @@
 """What an experiment is: how it runs, what its cells are, and how it is shown."""
 
+import collections
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from irem.evaluation.tables import Table
-from irem.paper.cells import Cell
+from irem.evaluation.tables import METHOD_NAMES, Table
+from irem.paper.cells import Cell, Origin, as_plain
+from irem.paper.scale import KeptScale, TrainedScale, kept_scale
 from irem.paper.study import Study
 
 if TYPE_CHECKING:
@@ -21,13 +23,15 @@ class Result:
 
     Arguments:
         experiment: Name of the experiment.
-        commit: The commit of the program, if known.
+        commit: The commit of the program that last ran it, if known.
+        clean: Whether that program was the commit and nothing else; `None` if unknown.
         device: The device it last ran on.
         platform: Its kind, such as `gpu`.
         versions: Of this program and of those it uses.
         scale: Settings of the reproduction, as `Scale.as_dict` gave them when it ran.
         cells: The measurements of a table.
         figures: The numbers behind figures, for an experiment without a table.
+        origins: Where those numbers come from, by figure.
     """
 
     experiment: str
@@ -36,27 +40,58 @@ class Result:
     platform: str
     versions: Mapping[str, str]
     scale: Mapping[str, Any]
+    clean: bool | None = None
     cells: tuple[Cell, ...] = ()
     figures: Figures | None = None
+    origins: Mapping[str, Origin] = dataclasses.field(default_factory=dict)
 
     @property
     def file(self) -> str:
         """Name of the file that the result is kept in."""
         return f"{self.experiment}.json"
 
+    def settings(self, kind: type[KeptScale]) -> KeptScale:
+        """Return some of the settings of the reproduction.
+
+        Raises:
+            InputError: The result lacks them.
+        """
+        return kept_scale(kind, self.scale, f"'{self.file}': scale")
+
     @property
     def origin(self) -> str:
-        """Device, versions and commit, in words."""
-        made_by = f"{self.device}, JAX {self.versions['jax']}, irem {self.versions['irem']}"
-        return made_by + (f", commit {self.commit[:12]}." if self.commit else ".")
+        """Devices, commits and versions of everything that was measured, in words."""
+        versions = f"JAX {self.versions['jax']}, irem {self.versions['irem']}"
+        last = Origin(commit=self.commit, device=self.device, clean=self.clean)
+        measured = self.cells or tuple(self.origins.values()) or (last,)
+        counts = collections.Counter(_in_words(part, self.device) for part in measured)
+        whole = f"{len(measured)} {'cells' if self.cells else 'figures'}"
+        noted = collections.Counter(part.note for part in measured if part.note)
+        notes = "".join(f" {n} of {whole}: {note}" for note, n in noted.items())
+        if len(counts) == 1:
+            device, commit = next(iter(counts))
+            return f"{device}, {versions}, {commit}.{notes}"
+        parts = (f"{n} of {whole}: {', '.join(words)}" for words, n in counts.items())
+        return f"{'; '.join(parts)}; {versions} when it last ran.{notes}"
+
+
+def _in_words(origin: Origin, device: str) -> tuple[str, str]:
+    """Device and commit; `device` is that of what names none."""
+    commit = f"commit {origin.commit[:12]}" if origin.commit else "commit unknown"
+    changed = " with uncommitted changes" if origin.clean is False else ""
+    return origin.device or device, commit + changed
 
 
 def as_json(result: Result) -> dict[str, Any]:
     """Return a result as plain values: what its file holds."""
-    about = {f.name: getattr(result, f.name) for f in dataclasses.fields(result)[:-2]}
-    if result.figures is not None:
-        return {**about, "figures": dict(result.figures)}
-    return {**about, "cells": [cell.as_dict() for cell in result.cells]}
+    about = ("experiment", "commit", "device", "platform", "versions", "scale")
+    values = {name: getattr(result, name) for name in about}
+    if result.clean is not None:
+        values["clean"] = result.clean
+    if result.figures is None:
+        return {**values, "cells": [cell.as_dict() for cell in result.cells]}
+    origins = {"origins": as_plain(result.origins)} if result.origins else {}
+    return {**values, **origins, "figures": dict(result.figures)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,19 +119,25 @@ class Section:
     points: tuple[str, ...] = ()
 
 
+def method_name(method: str) -> str:
+    """Return a method as it is printed; one that has no other name goes by its own."""
+    return METHOD_NAMES.get(method, method)
+
+
 def describe_training(result: Result) -> str:
     """Return settings and origin of a result of the paper's trainings, in one sentence."""
-    return training_sentence(result, result.scale["vectors"]["iterations"])
+    return training_sentence(result, result.settings(TrainedScale).vectors.iterations)
 
 
 def training_sentence(result: Result, iterations: int) -> str:
     """Return that sentence for another number of iterations."""
-    scale, vectors, graphs = result.scale, result.scale["vectors"], result.scale["graphs"]
+    scale = result.settings(TrainedScale)
+    vectors, graphs = scale.vectors, scale.graphs
     return (
-        f"{result.file}: {scale['seeds']} seeds, {scale['problems']} test problems; "
-        f"{iterations} iterations of {vectors['batch_size']} fresh problems (graphs "
-        f"{graphs['iterations']} of {graphs['batch_size']}), learning rate "
-        f"{vectors['learning_rate']} ({vectors['decay']}); {result.origin}"
+        f"{result.file}: {scale.seeds} seeds, {scale.problems} test problems; "
+        f"{iterations} iterations of {vectors.batch_size} fresh problems (graphs "
+        f"{graphs.iterations} of {graphs.batch_size}), learning rate "
+        f"{vectors.learning_rate} ({vectors.decay}); {result.origin}"
     )
 
 
@@ -110,6 +151,7 @@ class Experiment:
         run: Measures it; returns cells, or the numbers of figures if there is no table.
         explanation: What the table shows, for a page.
         kinds: Types of its cells.
+        figure_kinds: Types of the numbers of its figures, by name.
         table: Makes the table of cells and the name of their file.
         drawings: Figures by name.
         describe: Makes the sentence that names settings and origin of a result.
@@ -121,6 +163,7 @@ class Experiment:
     run: Callable[[Study], Sequence[Cell] | Figures]
     explanation: str = ""
     kinds: tuple[type[Cell], ...] = ()
+    figure_kinds: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     table: Callable[[Sequence[Any], str], Table] | None = None
     drawings: Mapping[str, Drawing] = dataclasses.field(default_factory=dict)
     describe: Callable[[Result], str] = describe_training

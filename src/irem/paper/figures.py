@@ -1,7 +1,8 @@
 """The numbers behind every figure of the paper but those of pictures, and their drawings."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -11,10 +12,9 @@ import numpy as np
 from irem.descent import solve
 from irem.evaluation.curves import element_errors, error_curves, heights, problem_plane, sizes
 from irem.evaluation.scores import problem_errors
-from irem.evaluation.tables import METHOD_NAMES
 from irem.keys import fresh_key
-from irem.paper.cells import DIFFICULTIES
-from irem.paper.experiment import Drawing, Experiment, Figures, Result
+from irem.paper.cells import DIFFICULTIES, read_plain
+from irem.paper.experiment import Drawing, Experiment, Figures, Result, method_name
 from irem.paper.study import PAPER_METHODS, Study
 from irem.tasks import AbstractTask, Difficulty
 from irem.training import Run
@@ -42,6 +42,105 @@ class Settings:
 
 SETTINGS = Settings()
 
+Row = tuple[float | None, ...]
+"""Numbers of a figure; `None` stands for one that is not finite."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Landscape:
+    """Energies on a plane, a row for each number of `second`, and paths of points on it."""
+
+    first: tuple[float, ...]
+    second: tuple[float, ...]
+    energies: tuple[tuple[float, ...], ...]
+    paths: tuple[tuple[tuple[float, ...], ...], ...]
+
+    def __post_init__(self) -> None:
+        """Refuse energies without a place, and points that are not on a plane."""
+        if min(len(self.first), len(self.second)) < 2:
+            raise ValueError("a plane has at least two numbers in each direction")
+        _check_table(self.energies, len(self.second), len(self.first), "energies")
+        if len({energy for row in self.energies for energy in row}) < 2:
+            raise ValueError("all energies are equal")
+        for path in self.paths:
+            _check_table(path, max(len(path), 1), 2, "a path")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Curves:
+    """Errors after every step by method and level, and trivial errors by level."""
+
+    problems: int
+    mse_by_step: Mapping[str, Mapping[str, Row]]
+    trivial: Mapping[str, float | None]
+
+    def __post_init__(self) -> None:
+        """Refuse curves that are missing or empty."""
+        if not self.trivial or not self.mse_by_step:
+            raise ValueError("there are no curves")
+        for by_level in self.mse_by_step.values():
+            if set(by_level) != set(self.trivial) or not all(by_level.values()):
+                raise ValueError("not every level has a curve and a trivial error")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Elements:
+    """The squared error of every entry, a row for each, after every step."""
+
+    errors: tuple[tuple[float, ...], ...]
+
+    def __post_init__(self) -> None:
+        """Refuse what is not a table."""
+        if not self.errors or not self.errors[0]:
+            raise ValueError("there are no errors")
+        _check_table(self.errors, len(self.errors), len(self.errors[0]), "errors")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Heights:
+    """Distances from the truth, energies above the minimum, and how both are correlated."""
+
+    distance: Row
+    height: Row
+    rank_correlation: float | None
+
+    def __post_init__(self) -> None:
+        """Refuse a distance without its energy."""
+        if len(self.distance) != len(self.height):
+            raise ValueError("distances and energies are not in pairs")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Example:
+    """The first nine entries of four operands, of their sum as it was found, and of the truth."""
+
+    operands: tuple[Row, ...]
+    answer: Row
+    truth: Row
+    mse: float | None
+
+    def __post_init__(self) -> None:
+        """Refuse another number of vectors or entries."""
+        _check_table((*self.operands, self.answer, self.truth), 6, 9, "the example")
+
+
+def _check_table(rows: Sequence[Sequence[Any]], height: int, width: int, what: str) -> None:
+    if len(rows) != height or any(len(row) != width for row in rows):
+        raise ValueError(f"{what} must be {height} x {width} numbers")
+
+
+KINDS: Mapping[str, Any] = MappingProxyType(
+    {
+        "teaser": Landscape,
+        "steps-by-size": Curves,
+        "steps-by-difficulty": Mapping[str, Curves],
+        "element-error": Elements,
+        "energy-landscape": Mapping[str, Mapping[str, Heights]],
+        "composition-example": Example,
+    }
+)
+"""Types of the numbers behind the figures, by name."""
+
 
 def run(study: Study, settings: Settings = SETTINGS) -> Figures:
     """Return every figure as plain numbers, by name."""
@@ -53,7 +152,11 @@ def run(study: Study, settings: Settings = SETTINGS) -> Figures:
         "energy-landscape": lambda: measure_energies(study, settings),
         "composition-example": lambda: measure_example(study),
     }
-    return {name: study.values("figures", name, make) for name, make in made.items()}
+    found = {name: study.values("figures", name, make) for name, make in made.items()}
+    for name, values in found.items():
+        with study.reading("figures", name) as where:
+            read_plain(KINDS[name], values, where)
+    return found
 
 
 def _run(study: Study, task: AbstractTask, method: str) -> Run:
@@ -78,17 +181,17 @@ def measure_steps_by_size(study: Study, settings: Settings) -> dict[str, Any]:
     """Return the error against steps on shortest paths, by number of nodes."""
     task = study.tasks["shortest-path"]
     steps = settings.steps_by_size
-    return _curves(study, task, sizes(task), ("irem", "recurrent"), steps, settings.problems)
+    return measure_curves(study, task, sizes(task), ("irem", "recurrent"), steps, settings.problems)
 
 
 def measure_steps_by_difficulty(study: Study, settings: Settings) -> dict[str, Any]:
     """Return the error against steps on the tasks of a fixed size, for all methods."""
     tasks = (study.tasks[name] for name in settings.tasks if name in study.tasks)
     lengths = (settings.steps, settings.problems)
-    return {t.name: _curves(study, t, DIFFICULTIES, PAPER_METHODS, *lengths) for t in tasks}
+    return {t.name: measure_curves(study, t, DIFFICULTIES, PAPER_METHODS, *lengths) for t in tasks}
 
 
-def _curves(
+def measure_curves(
     study: Study,
     task: AbstractTask,
     levels: tuple[Difficulty, ...],
@@ -96,7 +199,16 @@ def _curves(
     num_steps: int,
     problems: int,
 ) -> dict[str, Any]:
-    """Mean error over problems and seeds after every step, by method and level."""
+    """Return the mean error over problems and seeds after every step, by method and level.
+
+    Arguments:
+        study: Where the models are.
+        task: The task.
+        levels: Difficulties.
+        methods: Names of methods.
+        num_steps: How many steps are taken.
+        problems: How many problems of every level are answered.
+    """
     key = fresh_key(0, "curves")
     options = {"problems": problems, "max_steps": num_steps, "key": key}
     descended = error_curves(_run(study, task, "irem").models, task, levels, **options)
@@ -184,9 +296,16 @@ def _plain(values: Any) -> Any:
     return float(f"{values:.6g}")
 
 
-def _numbers(result: Result, name: str) -> Mapping[str, Any]:
+def _numbers(result: Result, name: str) -> Any:
     assert result.figures is not None
-    return result.figures[name]
+    return read_plain(
+        KINDS[name], result.figures[name], f"'{result.file}': figures, field '{name}',"
+    )
+
+
+def _array(values: Any) -> np.ndarray:
+    """Numbers of a figure, with NaN for those that are not finite."""
+    return np.asarray(values, np.float64)
 
 
 def draw_teaser(result: Result) -> "matplotlib.figure.Figure":
@@ -194,9 +313,9 @@ def draw_teaser(result: Result) -> "matplotlib.figure.Figure":
     from irem.evaluation.drawing import landscape  # noqa: PLC0415  (loads matplotlib)
 
     found = _numbers(result, "teaser")
-    first, second = np.meshgrid(found["first"], found["second"])
-    paths = [np.asarray(path) for path in found["paths"]]
-    return landscape(first, second, np.asarray(found["energies"]), paths)
+    first, second = np.meshgrid(_array(found.first), _array(found.second))
+    paths = [_array(path) for path in found.paths]
+    return landscape(first, second, _array(found.energies), paths)
 
 
 def draw_steps_by_size(result: Result) -> "matplotlib.figure.Figure":
@@ -205,10 +324,10 @@ def draw_steps_by_size(result: Result) -> "matplotlib.figure.Figure":
 
     found = _numbers(result, "steps-by-size")
     errors = {
-        METHOD_NAMES[method]: {size: np.asarray([curve]) for size, curve in by_size.items()}
-        for method, by_size in found["mse_by_step"].items()
+        method_name(method): {n: _array([curve]) for n, curve in by_size.items()}
+        for method, by_size in found.mse_by_step.items()
     }
-    return error_by_size(errors, found["trivial"])
+    return error_by_size(errors, {n: float(_array(value)) for n, value in found.trivial.items()})
 
 
 def draw_steps_by_difficulty(result: Result) -> "matplotlib.figure.Figure":
@@ -220,34 +339,36 @@ def draw_steps_by_difficulty(result: Result) -> "matplotlib.figure.Figure":
     figure, grid = drawing.grid(2, len(by_task), 3.6, 2.8)
     for column, (task, curves) in zip(zip(*grid, strict=True), by_task.items(), strict=True):
         for axes, level in zip(column, DIFFICULTIES, strict=True):
-            by_method = {m: by[level] for m, by in curves["mse_by_step"].items()}
-            _draw_methods(axes, by_method, curves["trivial"][level])
+            by_method = {m: by[level] for m, by in curves.mse_by_step.items() if level in by}
+            _draw_methods(axes, by_method, curves.trivial.get(level))
             axes.set_title(f"{task}, {level}", fontsize=10)
     for axes in grid[-1]:
         axes.set_xlabel("steps taken")
     for row in grid:
         row[0].set_ylabel("mean squared error")
-    entries = drawing.method_entries(next(iter(by_task.values()))["mse_by_step"])
+    methods = dict.fromkeys(m for curves in by_task.values() for m in curves.mse_by_step)
+    entries = drawing.method_entries(methods)
     entries.append(legend_entry("trivial", linestyle=":"))
     entries.append(legend_entry("steps in training", color="#9ca3af", linewidth=0.8))
     figure.legend(handles=entries, frameon=False, loc="outside lower center", ncols=4)
     return figure
 
 
-def _draw_methods(axes: Any, curves: Mapping[str, list[float]], trivial: float) -> None:
+def _draw_methods(axes: Any, curves: Mapping[str, Row], trivial: float | None) -> None:
     from matplotlib.ticker import MaxNLocator  # noqa: PLC0415
 
     from irem.paper import drawing  # noqa: PLC0415
 
-    length = max(map(len, curves.values()))
+    length = max(map(len, curves.values()), default=1)
     for method, curve in curves.items():
         # A descent that has converged stays where it is.
-        error = np.pad(curve, (0, length - len(curve)), mode="edge")
+        error = np.pad(_array(curve), (0, length - len(curve)), mode="edge")
         width = drawing.line_width(method)
-        axes.semilogy(error, color=drawing.COLOURS[method], linewidth=width)
-    axes.axhline(trivial, color="#111827", linestyle=":", linewidth=1.1)
+        axes.semilogy(error, color=drawing.colour(method), linewidth=width)
+    if trivial is not None:
+        axes.axhline(trivial, color="#111827", linestyle=":", linewidth=1.1)
     axes.axvline(5, color="#9ca3af", linewidth=0.8)
-    axes.set_xlim(0, length - 1)
+    axes.set_xlim(0, max(length - 1, 1))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
@@ -255,7 +376,7 @@ def draw_elements(result: Result) -> "matplotlib.figure.Figure":
     """Draw the squared error of every entry after every step."""
     from irem.evaluation.drawing import element_error  # noqa: PLC0415
 
-    return element_error(np.asarray(_numbers(result, "element-error")["errors"]))
+    return element_error(_array(_numbers(result, "element-error").errors))
 
 
 def draw_energies(result: Result) -> "matplotlib.figure.Figure":
@@ -267,10 +388,10 @@ def draw_energies(result: Result) -> "matplotlib.figure.Figure":
     figure, grid = drawing.grid(1, len(by_task), 3.6, 3.2)
     for axes, (task, levels) in zip(grid[0], by_task.items(), strict=True):
         for level, points in levels.items():
-            height, distance = np.asarray(points["height"]), np.asarray(points["distance"])
+            height, distance = _array(points.height), _array(points.distance)
             above = height > 0
-            label = f"{level}: rank correlation {points['rank_correlation']:.2f}"
-            style = {"color": COLOURS[level], "markersize": 3, "alpha": 0.5}
+            label = f"{level}: rank correlation {float(_array(points.rank_correlation)):.2f}"
+            style = {"color": COLOURS.get(level), "markersize": 3, "alpha": 0.5}
             axes.loglog(distance[above], height[above], ".", **style, label=label)
         axes.set_title(task, fontsize=10)
         axes.set_xlabel("squared distance from the truth")
@@ -284,7 +405,7 @@ def draw_example(result: Result) -> "matplotlib.figure.Figure":
     from irem.paper import drawing  # noqa: PLC0415
 
     example = _numbers(result, "composition-example")
-    matrices = [*example["operands"], example["answer"], example["truth"]]
+    matrices = [_array(row) for row in (*example.operands, example.answer, example.truth)]
     titles = ["", "", "", "", "IREM", "exact"]
     signs = ["+", "+", "+", "=", "", ""]
     figure, grid = drawing.grid(1, len(matrices), 1.75, 1.9)
@@ -308,6 +429,7 @@ EXPERIMENT = Experiment(
     name="figures",
     title="Figures",
     run=run,
+    figure_kinds=KINDS,
     drawings={
         "teaser": Drawing(
             "A slice of the learned landscape of one harder addition, and the paths from two first "

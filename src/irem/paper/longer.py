@@ -2,6 +2,7 @@
 
 from irem.paper import table1
 from irem.paper.experiment import Experiment, Result, training_sentence
+from irem.paper.scale import TrainedScale
 from irem.paper.study import Study
 
 # Their errors are above the printed ones after the paper's 10,000 iterations.
@@ -18,9 +19,8 @@ def run(study: Study, settings: table1.Settings = SETTINGS) -> list[table1.Table
 def _describe(result: Result) -> str:
     first = result.cells[0]
     assert isinstance(first, table1.Table1Cell)
-    iterations = first.iterations
-    assert iterations is not None
-    return training_sentence(result, iterations)
+    planned = SETTINGS.times * result.settings(TrainedScale).vectors.iterations
+    return training_sentence(result, planned if first.iterations is None else first.iterations)
 
 
 EXPERIMENT = Experiment(

@@ -9,6 +9,7 @@ from irem.evaluation.tables import Table
 from irem.paper.experiment import Result, Section
 from irem.paper.registry import EXPERIMENTS
 from irem.paper.results import read_results
+from irem.paper.scale import NamedScale
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -112,5 +113,5 @@ def _section_markdown(section: Section) -> list[str]:
 
 def _scope(results: Mapping[str, Result]) -> str:
     """At which scale, in words; a quick reproduction says so first."""
-    scales = {result.scale["name"] for result in results.values()}
+    scales = {result.settings(NamedScale).name for result in results.values()}
     return _INTRODUCTION if scales == {"full"} else _QUICK + _INTRODUCTION

@@ -1,17 +1,34 @@
 """Results of experiments: made, kept in files and read again."""
 
-import json
+import dataclasses
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from irem.errors import InputError
 from irem.files import write_whole
-from irem.json_text import dump
-from irem.paper.cells import read_cell
-from irem.paper.experiment import Experiment, Result, as_json
+from irem.json_text import dump, read_json
+from irem.paper.cells import Origin, from_plain, read_cell, read_plain
+from irem.paper.experiment import Experiment, Figures, Result, as_json
 from irem.paper.registry import EXPERIMENTS
+from irem.paper.scale import NamedScale, kept_scale
 from irem.paper.study import Study
 
-_ABOUT = ("commit", "device", "platform", "versions", "scale")
+_REMAKE = "take it from where it was copied, or make it again with `irem reproduce`"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Kept:
+    """What the file of a result holds beside its cells or figures."""
+
+    experiment: str
+    commit: str | None
+    device: str
+    platform: str
+    versions: Mapping[str, str]
+    scale: Mapping[str, Any]
+    clean: bool | None = None
+    origins: Mapping[str, Origin] = dataclasses.field(default_factory=dict)
 
 
 def reproduce(study: Study, what: str | Experiment) -> Result:
@@ -22,11 +39,14 @@ def reproduce(study: Study, what: str | Experiment) -> Result:
         what: Its name, or an experiment that is not registered.
     """
     experiment = EXPERIMENTS[what] if isinstance(what, str) else what
-    found = experiment.run(study)
-    found = {"figures": found} if experiment.table is None else {"cells": tuple(found)}
-    result = Result(experiment=experiment.name, **study.about(), **found)  # pyright: ignore[reportArgumentType]
-    path = study.folder / result.file
-    write_whole(path, (dump(as_json(result), indent=1) + "\n").encode())
+    with study.hold():
+        found: Any = experiment.run(study)
+        content: dict[str, Any] = {"cells": tuple(found)}
+        if experiment.table is None:
+            content = {"figures": found, "origins": study.origins(experiment.name, found)}
+        result = Result(experiment=experiment.name, **study.about(), **content)
+        text = dump(as_json(result), indent=1) + "\n"
+        write_whole(study.folder / result.file, text.encode())
     return result
 
 
@@ -42,22 +62,41 @@ def read_result(folder: Path, name: str) -> Result:
             f"There is no result of {name} in '{folder}'; make it with `irem reproduce {name} "
             "--quick` or `--full`."
         )
-    try:
-        given = json.loads(path.read_text())
-    except ValueError as error:
-        raise InputError(f"'{path}' is damaged ({error}).") from error
+    given = read_json(path, _REMAKE)
     if not isinstance(given, dict) or given.get("experiment") != name:
         raise InputError(f"'{path}' is not a result of {name}.")
     content = "figures" if experiment.table is None else "cells"
-    for field in (*_ABOUT, content):
-        if field not in given:
-            raise InputError(f"'{path}' is damaged (it lacks '{field}').")
-    about = {field: given[field] for field in _ABOUT}
+    found: Any = given.pop(content, None)
+    kept = from_plain(_Kept, given, f"'{path}'")
+    _check_about(kept, f"'{path}'")
+    if not _is_filled(found, dict if content == "figures" else list):
+        raise InputError(f"'{path}' is damaged (it has no {content}); {_REMAKE}.")
     if experiment.table is None:
-        return Result(name, **about, figures=given["figures"])
+        return Result(**vars(kept), figures=_checked_figures(experiment, found, f"'{path}'"))
     where = f"'{path}': cells"
-    cells = (read_cell(experiment.kinds, c, f"{where}[{i}]") for i, c in enumerate(given["cells"]))
-    return Result(name, **about, cells=tuple(cells))
+    cells = (read_cell(experiment.kinds, c, f"{where}[{i}]") for i, c in enumerate(found))
+    return Result(**vars(kept), cells=tuple(cells))
+
+
+def _is_filled(value: Any, kind: type) -> bool:
+    return isinstance(value, kind) and bool(value)
+
+
+def _check_about(kept: _Kept, where: str) -> None:
+    """Refuse a result that does not say what sentences about it need."""
+    kept_scale(NamedScale, kept.scale, f"{where}: scale")
+    for name in ("irem", "jax"):
+        if name not in kept.versions:
+            raise InputError(f"{where}: versions lacks the field '{name}'.")
+
+
+def _checked_figures(experiment: Experiment, found: dict[str, Any], where: str) -> Figures:
+    """The numbers of figures as they stand in the file, all of their types and none missing."""
+    for name, kind in experiment.figure_kinds.items():
+        if name not in found:
+            raise InputError(f"{where}: figures lacks the field '{name}'.")
+        read_plain(kind, found[name], f"{where}: figures, field '{name}',")
+    return found
 
 
 def read_results(folder: Path) -> dict[str, Result]:

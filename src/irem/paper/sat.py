@@ -77,6 +77,11 @@ class EvaluationCell(SatCell):
     clauses: int
     microseconds: tuple[float, ...]
 
+    @property
+    def median(self) -> float | None:
+        """The median over repetitions, if there are any."""
+        return float(np.median(self.microseconds)) if self.microseconds else None
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FeedforwardCell(SatCell):
@@ -152,7 +157,7 @@ def run(study: Study, settings: Settings = SETTINGS) -> list[SatCell]:
         **{name: lambda a=a: measure_search(study, *a) for name, a in searches.items()},
         **{f"evaluations-{n}": lambda n=n: _measure_evaluation(study, n, of) for n in of.timed},
         **{
-            f"feedforward-{n}": lambda n=n: _measure_feedforward(study, n, of)
+            f"feedforward-{n}": lambda n=n: measure_feedforward(study, n, of)
             for n in of.network_variables
         },
     }
@@ -232,7 +237,8 @@ def _measure_evaluation(study: Study, variables: int, settings: Settings) -> Eva
     )
 
 
-def _measure_feedforward(study: Study, variables: int, settings: Settings) -> FeedforwardCell:
+def measure_feedforward(study: Study, variables: int, settings: Settings) -> FeedforwardCell:
+    """Return how many satisfiable formulas a trained network satisfies in one pass."""
     network = _trained_network(variables, settings)
     formulas = satisfiable_formulas(variables, settings.ratio, settings.network_formulas)
     inputs = jnp.stack([_incidence(jnp.asarray(f.literals), variables).ravel() for f in formulas])
@@ -304,7 +310,7 @@ def cells_of(cells: Sequence[Cell], kind: type[Kind], part: str) -> list[Kind]:
 
 def solved_share(cell: SearchCell | FeedforwardCell) -> float:
     """Return the share of satisfiable formulas that were satisfied, in %."""
-    return 100 * cell.solved / cell.formulas
+    return 100 * cell.solved / max(cell.formulas, 1)
 
 
 _PARTS = {
@@ -321,7 +327,9 @@ def table(cells: Sequence[SatCell], file: str) -> Table:
     for index, cell in enumerate(cells):
         columns = [f"{cell.variables:,}", *_columns(cell)]
         place = f"{file}: cells[{index}]"
-        rows.append((Entry(_PARTS[cell.part]), *(Entry(text, place) for text in columns)))
+        rows.append(
+            (Entry(_PARTS.get(cell.part, cell.part)), *(Entry(text, place) for text in columns))
+        )
     header = ("measured", "variables", "clauses a variable", "formulas", "solved")
     header += ("in the first round", "descents", "microseconds")
     return Table(header, tuple(rows), labels=1)
@@ -329,8 +337,8 @@ def table(cells: Sequence[SatCell], file: str) -> Table:
 
 def _columns(cell: SatCell) -> list[str]:
     if isinstance(cell, EvaluationCell):
-        median = number(float(np.median(cell.microseconds)))
-        return [f"{cell.clauses / cell.variables:g}", "", "", "", "", median]
+        ratio = cell.clauses / max(cell.variables, 1)
+        return [f"{ratio:g}", "", "", "", "", number(cell.median)]
     assert isinstance(cell, SearchCell | FeedforwardCell)
     shown = [f"{cell.ratio:g}", str(cell.formulas), f"{solved_share(cell):.0f} %"]
     if isinstance(cell, SearchCell):
@@ -346,10 +354,11 @@ def draw_curves(result: Result) -> "matplotlib.figure.Figure":
     colour = drawing.COLOURS["irem"]
     timed = cells_of(result.cells, EvaluationCell, "evaluations")
     variables = [cell.variables for cell in timed]
-    times = [float(np.median(cell.microseconds)) for cell in timed]
+    times = np.asarray([cell.median for cell in timed], np.float64)
     cost.loglog(variables, times, "o-", color=colour)
-    linear = times[-1] / variables[-1] * np.asarray(variables)
-    cost.loglog(variables, linear, ":", color="#6b7280", label="in proportion")
+    if variables and variables[-1]:
+        linear = times[-1] / variables[-1] * np.asarray(variables)
+        cost.loglog(variables, linear, ":", color="#6b7280", label="in proportion")
     cost.set_xlabel("variables, clause ratio 4")
     cost.set_ylabel("microseconds an evaluation")
     cost.legend(frameon=False, fontsize=8)
@@ -362,8 +371,8 @@ def draw_curves(result: Result) -> "matplotlib.figure.Figure":
     by_size = cells_of(result.cells, SearchCell, "sizes")
     of_network = cells_of(result.cells, FeedforwardCell, "feedforward")
     for found, label in ((by_size, "descent"), (of_network, "network")):
-        shares, line = [solved_share(cell) for cell in found], drawing.COLOURS[found[0].method]
-        sizes = [cell.variables for cell in found]
+        shares, sizes = [solved_share(cell) for cell in found], [cell.variables for cell in found]
+        line = drawing.colour(found[0].method) if found else None
         network.semilogx(sizes, shares, "o-", color=line, label=label)
     network.set_ylim(-4, 104)
     network.set_xlabel("variables, clause ratio 3.5")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, TypeVar
 
 from irem.formats import Graphs, Pictures
+from irem.paper.cells import from_plain
 from irem.tasks import AbstractTask
 
 
@@ -107,6 +109,43 @@ class Scale:
         values = dataclasses.asdict(self)
         del values["pictures"]
         return {**values, **self.pictures.as_dict()}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NamedScale:
+    """Of the settings in a file of results, the name of the scale."""
+
+    name: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TrainedScale:
+    """Of the settings in a file of results, those of the paper's trainings."""
+
+    seeds: int
+    problems: int
+    vectors: Budget
+    graphs: Budget
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PatchScale:
+    """Of the settings in a file of results, those of training on patches."""
+
+    images: Budget
+
+
+KeptScale = TypeVar("KeptScale", NamedScale, TrainedScale, PatchScale)
+
+
+def kept_scale(kind: type[KeptScale], given: Mapping[str, Any], where: str) -> KeptScale:
+    """Return some of the settings in a file of results, which may have more.
+
+    Raises:
+        InputError: One is missing or of another type; `where` begins the message.
+    """
+    names = {field.name for field in dataclasses.fields(kind)}
+    return from_plain(kind, {n: value for n, value in given.items() if n in names}, where)
 
 
 FULL = Scale(

@@ -9,6 +9,7 @@ from irem.errors import DivergenceError
 from irem.evaluation.tables import Entry, Table, measured
 from irem.paper.cells import DIFFICULTIES, DifficultyCell, indexed_by_difficulty, spread
 from irem.paper.experiment import Experiment, Result
+from irem.paper.scale import TrainedScale
 from irem.paper.structure import best_recipe
 from irem.paper.study import Study
 from irem.paper.table1 import printed_mse
@@ -179,8 +180,10 @@ def table(cells: Sequence[StabilityCell], file: str) -> Table:
     groups = indexed_by_difficulty(cells, "task", "energies", "variant")
     for (task, energies, variant), levels in groups.items():
         row = [Entry(task), Entry(energies), Entry(variant.replace("-", " "))]
-        row += [measured(cell, file, index) for index, cell in (levels[d] for d in DIFFICULTIES)]
-        skipped = levels["same"][1].skipped
+        found = (levels.get(difficulty) for difficulty in DIFFICULTIES)
+        row += [Entry("") if f is None else measured(f[1], file, f[0]) for f in found]
+        _, first = next(iter(levels.values()))
+        skipped = first.skipped
         row.append(Entry("" if skipped is None else f"{skipped:,}"))
         rows.append(tuple(row))
     header = ("task", "energy", "training", *DIFFICULTIES, "skipped updates")
@@ -190,7 +193,7 @@ def table(cells: Sequence[StabilityCell], file: str) -> Table:
 def _describe(result: Result) -> str:
     first = result.cells[0]
     assert isinstance(first, StabilityCell)
-    problems = result.scale["problems"]
+    problems = result.settings(TrainedScale).problems
     return f"{result.file}: {first.seeds} seeds, {problems} test problems; {result.origin}"
 
 

@@ -129,7 +129,7 @@ def run(study: Study, settings: Settings = SETTINGS) -> list[StructureCell]:
             "structure",
             name,
             [StructureCell, DescentCell],
-            lambda t=task: _measure(study, t, settings),
+            lambda t=task: measure(study, t, settings),
         )
     ]
 
@@ -141,7 +141,8 @@ def train_best(study: Study, task: AbstractTask, settings: Settings) -> tuple[Ru
     return study.trained(task, recipe, f"{task.name}-structure", seeds=seeds)
 
 
-def _measure(study: Study, task: AbstractTask, settings: Settings) -> list[StructureCell]:
+def measure(study: Study, task: AbstractTask, settings: Settings) -> list[StructureCell]:
+    """Return the cells of one task."""
     run, seconds = train_best(study, task, settings)
     about = {
         "task": task.name,
@@ -197,14 +198,17 @@ def _measure_case(
         entries_right=found.entries_right,
         exact=found.exact,
         walked=walked,
-        error_by_step=_error_by_step(run, task, difficulty, walked, settings.steps),
+        error_by_step=errors_by_step(run, task, difficulty, walked, settings.steps),
     )
 
 
-def _error_by_step(
+def errors_by_step(
     run: Run, task: AbstractTask, difficulty: Difficulty, problems: int, steps: Sequence[int]
 ) -> dict[str, float]:
-    """Mean over models of the error after some step counts; a descent that has stopped stays."""
+    """Return the error after some step counts, the mean over models and problems.
+
+    A descent that has stopped stays where it is.
+    """
     key_problems, key_guesses = jax.random.split(fresh_key(0, "steps"))
     batch = task.batch(key_problems, problems, difficulty)
     recorded = [descents(model, batch, steps[-1], key=key_guesses) for model in run.models]

@@ -9,7 +9,6 @@ from typing import Any
 from irem import tasks
 from irem.descent import EnergyUnchanged, FixedStep
 from irem.evaluation.tables import (
-    METHOD_NAMES,
     Entry,
     Table,
     measured,
@@ -25,7 +24,7 @@ from irem.paper.cells import (
     lowest_error,
     spread,
 )
-from irem.paper.experiment import Experiment, Section
+from irem.paper.experiment import Experiment, Section, method_name
 from irem.paper.study import PAPER_METHODS, PAPER_TASKS, Study, num_parameters
 from irem.tasks import AbstractTask, Difficulty
 from irem.training import Run, method_settings
@@ -225,15 +224,15 @@ def _measure(study: Study, task: AbstractTask, method: str, settings: Settings) 
                 last_loss_by_seed=tuple(float(v) for v in run.history.loss[-1]),
                 skipped_updates=int(run.history.skipped.sum()),
                 run=f"models/{label}",
-                also=_answer_otherwise(study, run, method, difficulty),
+                also=answer_otherwise(study, run, method, difficulty),
                 **study.origin(),
             )
         )
     return cells
 
 
-def _answer_otherwise(study: Study, run: Run, method: str, difficulty: str) -> dict[str, Spread]:
-    """Errors of the same models that answer in another way."""
+def answer_otherwise(study: Study, run: Run, method: str, difficulty: str) -> dict[str, Spread]:
+    """Return errors of the same models that answer in another way."""
     if method == "irem":
         fixed = study.score(run, difficulty, **_PAPER_DESCENT)
         return {"fixed step": spread(fixed.mse_by_model)}
@@ -248,18 +247,28 @@ def table(cells: Sequence[Table1Cell], file: str) -> Table:
     """Tasks and methods down, difficulties and their floors across; the lowest error is strong."""
     rows = []
     for (task, method), levels in indexed_by_difficulty(cells, "task", "method").items():
-        row = [Entry(task), Entry(METHOD_NAMES[method])]
+        row = [Entry(task), Entry(method_name(method))]
         for level in DIFFICULTIES:
-            index, cell = levels[level]
-            strong = cell.error == lowest_error(cells, cell)
-            row += [measured(cell, file, index, strong=strong), Entry(printed(cell.paper))]
-            row += [Entry(number(cell.trivial)), Entry(number(cell.best))]
-        row.append(Entry(f"{levels['same'][1].parameters:,}"))
+            row += _entries(cells, levels.get(level), file)
+        _, first = next(iter(levels.values()))
+        row.append(Entry(f"{first.parameters:,}"))
         rows.append(tuple(row))
     across = [
         (level, f"paper, {level}", f"trivial, {level}", f"best, {level}") for level in DIFFICULTIES
     ]
     return Table(("task", "method", *across[0], *across[1], "parameters"), tuple(rows))
+
+
+def _entries(
+    cells: Sequence[Table1Cell], found: tuple[int, Table1Cell] | None, file: str
+) -> list[Entry]:
+    """Error, printed error and floors of a cell with its index; empty where it is missing."""
+    if found is None:
+        return [Entry("")] * 4
+    index, cell = found
+    strong = cell.error == lowest_error(cells, cell)
+    floors = [Entry(number(cell.trivial)), Entry(number(cell.best))]
+    return [measured(cell, file, index, strong=strong), Entry(printed(cell.paper)), *floors]
 
 
 def irem_table(cells: Sequence[Table1Cell], file: str) -> Table:
@@ -290,14 +299,14 @@ def comparison(cells: Sequence[DifficultyCell], file: str) -> Table:
     """Cell by cell against the paper: the ratio, and what it means."""
     rows = []
     for index, cell in enumerate(cells):
-        if cell.paper is None:
+        if not cell.paper:
             continue
         ratio = cell.error / cell.paper
         rows.append(
             (
                 Entry(cell.task),
                 Entry(cell.difficulty),
-                Entry(METHOD_NAMES[cell.method]),
+                Entry(method_name(cell.method)),
                 measured(cell, file, index),
                 Entry(printed(cell.paper)),
                 Entry(f"{ratio:.2f}"),
@@ -319,7 +328,7 @@ def contradictions(cells: Sequence[DifficultyCell], file: str) -> Table:
         if one.paper < other.paper and one.error > other.error:
             row = [Entry(one.task), Entry(one.difficulty)]
             for index, cell in pair:
-                row += [Entry(METHOD_NAMES[cell.method]), Entry(printed(cell.paper))]
+                row += [Entry(method_name(cell.method)), Entry(printed(cell.paper))]
                 row.append(Entry(_range(cell), f"{file}: cells[{index}].mse_by_seed"))
             rows.append(tuple(row))
     better, worse = ("better in the paper", "paper", "here"), ("better here", "paper", "here")
@@ -329,7 +338,7 @@ def contradictions(cells: Sequence[DifficultyCell], file: str) -> Table:
 def _range(cell: Spread) -> str:
     """Smallest and largest error of a seed."""
     seeds = [value for value in cell.mse_by_seed if value is not None]
-    if len(seeds) < len(cell.mse_by_seed):
+    if not seeds or len(seeds) < len(cell.mse_by_seed):
         return "not finite"
     return f"{number(min(seeds), 4)} to {number(max(seeds), 4)}"
 

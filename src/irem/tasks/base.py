@@ -15,8 +15,12 @@ from irem.checks import count, known
 from irem.domain import Domain
 from irem.errors import InputError
 from irem.formats import AbstractFormat
+from irem.memory import check_memory
 from irem.problem import Problem
 from irem.verdicts import Check, Verdict
+
+# Making problems takes as much memory as so many batches of them.
+_INTERMEDIATES = 4
 
 Difficulty = str | int
 """Which problems: a name, or a number, of nodes or of the strength of noise."""
@@ -148,6 +152,12 @@ class AbstractTask(abc.ABC):
         """
         count("n", n)
         self.check_difficulty(difficulty)
+        shapes = jax.tree.leaves(eqx.filter_eval_shape(_batch, self, key, n, difficulty))
+        check_memory(
+            f"A batch of {n:,} problems of '{self.name}', difficulty {difficulty},",
+            _INTERMEDIATES * sum(s.size * s.dtype.itemsize for s in shapes),
+            "ask for fewer or smaller problems",
+        )
         return _batch(self, key, n, difficulty)
 
     def check_difficulty(self, difficulty: Difficulty) -> None:

@@ -37,6 +37,7 @@ from irem.training.run import is_in_zoo as is_in_zoo
 from irem.training.run import iterations_done as iterations_done
 from irem.training.run import load as load
 from irem.training.run import method_settings as method_settings
+from irem.training.run import read_keys as read_keys
 from irem.training.run import read_settings as read_settings
 from irem.training.run import unstack as unstack
 from irem.training.trainer import train as train

@@ -5,6 +5,8 @@ The method's loss takes the $N$ steps $\tilde y^n = \tilde y^{n-1} - \lambda \na
 gradient rule says through how many of them $\theta$ is differentiated; the paper's is the last.
 """
 
+import dataclasses
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -12,6 +14,7 @@ import optax
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
 from irem.methods import AbstractMethod
+from irem.problem import Problem
 from irem.tasks import AbstractTask
 from irem.training.averages import AbstractAverage
 from irem.training.replay import AbstractReplay, Candidates
@@ -53,6 +56,8 @@ class StepInfo(eqx.Module):
     loss: Float[Array, ""]
     gradient_norm: Float[Array, ""]
     applied: Bool[Array, ""]
+    constant_error: Float[Array, ""]
+    """Error of the best constant answer to the same problems."""
 
 
 def iterate(training: Training, state: TrainState) -> tuple[TrainState, StepInfo]:
@@ -64,7 +69,7 @@ def iterate(training: Training, state: TrainState) -> tuple[TrainState, StepInfo
     key_data, key_replay, key_loss = jax.random.split(key, 3)
 
     # Sample data and candidate solutions from p_D and the replay buffer B.
-    fresh = _sample(training, state.method, key_data)
+    fresh = sample(training, state.method, key_data)
     start = training.replay.extend(state.replay, fresh, key_replay)
 
     # Generate low energy solutions by N steps of descent; take the gradient of the objective.
@@ -84,10 +89,10 @@ def iterate(training: Training, state: TrainState) -> tuple[TrainState, StepInfo
     replay = training.replay.push(state.replay, ended)
 
     after = TrainState(method, optimiser, replay, average, state.key, state.iteration + 1)
-    return after, StepInfo(loss, norm, applied)
+    return after, StepInfo(loss, norm, applied, _constant_error(start.problem))
 
 
-def _sample(training: Training, method: AbstractMethod, key: PRNGKeyArray) -> Candidates:
+def sample(training: Training, method: AbstractMethod, key: PRNGKeyArray) -> Candidates:
     """Draw x, y ~ p_D, and for each a candidate, y~ ~ U(-1, 1) unless the method has another."""
     key_problems, key_starts = jax.random.split(key)
 
@@ -110,6 +115,12 @@ def _objective(
     return squares.sum() / entries, end
 
 
+def _constant_error(problem: Problem) -> Float[Array, ""]:
+    """Return the variance of all real entries of the answers of a batch."""
+    real = jnp.ones_like(problem.y, bool) if problem.mask is None else problem.mask > 0
+    return jnp.var(problem.y, where=real)
+
+
 def _update(
     training: Training, state: TrainState, gradient: PyTree, applied: Bool[Array, ""]
 ) -> tuple[AbstractMethod, PyTree]:
@@ -126,7 +137,7 @@ def _update(
 
 def init(training: Training, method: AbstractMethod, key: PRNGKeyArray) -> TrainState:
     """Return the state before the first iteration, with an empty replay buffer."""
-    fresh = jax.eval_shape(lambda k: _sample(training, method, k), key)
+    fresh = jax.eval_shape(lambda k: sample(training, method, k), key)
     optimiser = training.optimiser.init(eqx.filter(method, eqx.is_inexact_array))
     replay, average = training.replay.init(fresh), training.average.init(method)
     return TrainState(method, optimiser, replay, average, key, jnp.zeros((), jnp.int32))
@@ -134,7 +145,11 @@ def init(training: Training, method: AbstractMethod, key: PRNGKeyArray) -> Train
 
 @eqx.filter_jit(donate="all-except-first")
 def run_chunk(training: Training, states: TrainState, length: int) -> tuple[TrainState, StepInfo]:
-    """Run `length` iterations on every state of a stack; every array has a leading seed axis."""
+    """Run `length` iterations on every state of a stack; every array has a leading seed axis.
+
+    A model whose parameters are not finite at the end has those of the beginning again, and none of
+    its updates counts as applied.
+    """
 
     def chunk(state: TrainState) -> tuple[TrainState, StepInfo]:
         arrays, rest = eqx.partition(state, eqx.is_array)
@@ -144,7 +159,7 @@ def run_chunk(training: Training, states: TrainState, length: int) -> tuple[Trai
             return eqx.filter(state, eqx.is_array), info
 
         arrays, infos = jax.lax.scan(body, arrays, length=length)
-        return eqx.combine(arrays, rest), infos
+        return _undo_unless_finite(state, eqx.combine(arrays, rest), infos)
 
     if states.iteration.shape[0] > 1:
         return eqx.filter_vmap(chunk)(states)
@@ -152,12 +167,17 @@ def run_chunk(training: Training, states: TrainState, length: int) -> tuple[Trai
     return map_arrays(lambda a: a[None], chunk(map_arrays(lambda a: a[0], states)))
 
 
-@eqx.filter_jit
-def healthy(states: TrainState) -> Bool[Array, " seeds"]:
-    """Return whether all parameters are finite, for each state of a stack.
+def _undo_unless_finite(
+    before: TrainState, after: TrainState, infos: StepInfo
+) -> tuple[TrainState, StepInfo]:
+    """Return the state after a chunk, with the weights from before it if they are not finite now.
 
     A finite gradient can still lead to parameters that are not, if the learning rate is absurd.
     This is checked once per chunk: at every iteration it would cost a twentieth of the time.
     """
-    arrays = eqx.filter(states.method, eqx.is_inexact_array)
-    return jax.vmap(lambda one: jnp.isfinite(optax.tree.norm(one)))(arrays)
+    finite = jnp.isfinite(optax.tree.norm(eqx.filter(after.method, eqx.is_inexact_array)))
+    learned = lambda state: (state.method, state.optimiser, state.average)  # noqa: E731
+    keep = lambda new, old: jnp.where(finite, new, old) if eqx.is_array(new) else new  # noqa: E731
+    method, optimiser, average = jax.tree.map(keep, learned(after), learned(before))
+    after = dataclasses.replace(after, method=method, optimiser=optimiser, average=average)
+    return after, eqx.tree_at(lambda i: i.applied, infos, infos.applied & finite)

@@ -4,28 +4,30 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import fcntl
-import os
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from irem.errors import InputError
-from irem.files import remove_unfinished
+from irem.files import is_unfinished, remove_unfinished
+from irem.locks import locked
 from irem.training.algorithm1 import TrainState
-from irem.training.checkpoint import keep_arrays, load_arrays, save_arrays
+from irem.training.checkpoint import ArrayFile, keep_arrays, save_arrays
 from irem.training.optimisers import fixes_length
 from irem.training.run import (
     CHECKPOINT,
     SETTINGS,
     History,
-    load_history,
+    iterations_done,
     models_prefix,
+    read_history,
     read_settings,
     write_settings,
 )
+from irem.training.scalars import EVENTS
 
 _FINISHED = "finished"
 
@@ -63,18 +65,20 @@ class RunFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._holds_good = self._has_saved = False
 
     @staticmethod
     @contextlib.contextmanager
     def hold(path: Path, settings: dict[str, Any], *, resume: bool) -> Iterator[RunFolder]:
         """Make the folder, or check that the run in it may be taken up with `settings`.
 
-        The folder stays locked until the context ends; a process that is killed lets go of it.
+        A run without a checkpoint, which was stopped before the first one, is begun anew. The
+        folder stays locked until the context ends; a process that is killed lets go of it.
         """
         _check_usable(path, resume)
         path.mkdir(parents=True, exist_ok=True)
         with _locked(path):
-            if (path / SETTINGS).exists():
+            if (path / CHECKPOINT).exists():
                 _check_same(path, read_settings(path), settings)
             remove_unfinished(path, (SETTINGS, CHECKPOINT))
             yield RunFolder(path)
@@ -88,10 +92,12 @@ class RunFolder:
                 f"The run in '{self.path}' is finished and keeps its models alone, so that "
                 "training cannot go on; choose another folder."
             )
+        done = 0
         if (self.path / CHECKPOINT).exists():
-            states = load_arrays(self.path / CHECKPOINT, {"state": states})["state"]
-            history = load_history(self.path, states.iteration.shape[0])
-        done = int(states.iteration[0])
+            with ArrayFile.open(self.path / CHECKPOINT) as file:
+                done, history = read_history(file, states.iteration.shape[0])
+                states = file.read(states, "['state']")
+            self._holds_good = bool(history.good.any())
         if done > settings["iterations"]:
             raise InputError(
                 f"The run in '{self.path}' has done {done} iterations already, more than the "
@@ -100,22 +106,33 @@ class RunFolder:
         write_settings(self.path, settings)
         return states, history
 
-    def save(self, states: TrainState, history: History, *, good: bool, sound: bool) -> None:
-        """Keep state and history.
+    def save(self, states: TrainState, history: History, *, last: bool = False) -> None:
+        """Keep state and history, unless no model is good and a state that was is kept.
 
         Arguments:
             states: The whole state.
             history: What was measured on the way.
-            good: Whether updates are being applied; a state that is not good replaces no other.
-            sound: Whether every parameter is finite; a state that is not sound is never kept.
+            last: Whether training is over; the state is then kept whatever it is like.
         """
-        path = self.path / CHECKPOINT
-        if not sound or (not good and path.exists()):
+        good = bool(history.good.any())
+        if self._holds_good and not (good or last):
             return
         chunks = np.asarray(len(history.iteration), np.int32)
         save_arrays(
-            path, {"state": states, "history": dataclasses.asdict(history), "chunks": chunks}
+            self.path / CHECKPOINT,
+            {"state": states, "history": dataclasses.asdict(history), "chunks": chunks},
         )
+        self._holds_good, self._has_saved = good, True
+
+    def keep_good(self) -> str:
+        """Drop what was saved of a run that diverged if it was never good; say what is kept."""
+        if self._has_saved and not self._holds_good:
+            (self.path / CHECKPOINT).unlink()
+        reached = iterations_done(self.path)
+        if not reached:
+            return f"No state before was good, and none is kept; '{self.path}' can be used again."
+        good = "last good state" if self._holds_good else "state"
+        return f"The {good}, of iteration {reached}, is kept in '{self.path}'."
 
 
 def finish(path: Path, *, half: bool = False) -> None:
@@ -143,34 +160,37 @@ def is_finished(path: Path) -> bool:
 def _check_usable(path: Path, resume: bool) -> None:
     if path.exists() and not path.is_dir():
         raise InputError(f"'{path}' is a file; choose a folder for the run.")
-    unfinished = f".{SETTINGS}."  # what a run that was killed at birth leaves behind
-    if not path.exists() or all(p.name.startswith(unfinished) for p in path.iterdir()):
-        return
+    if not path.exists() or all(is_unfinished(file, SETTINGS) for file in path.iterdir()):
+        return  # what a run that was killed at birth leaves behind is no run
     if not (path / SETTINGS).exists():
         raise InputError(f"'{path}' exists and is not a run; choose another folder.")
-    if not resume:
+    if not resume and not _is_only_begun(path):
         raise InputError(
             f"'{path}' already holds a run; pass --resume to go on with it, or choose another "
             "folder."
         )
 
 
-@contextlib.contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    folder = os.open(path, os.O_RDONLY)
-    try:
-        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    except BlockingIOError as error:
-        raise InputError(f"Another process is training in '{path}'; wait for it.") from error
-    finally:
-        os.close(folder)
+def _is_only_begun(path: Path) -> bool:
+    """Whether a folder holds a run without a checkpoint, and nothing of anybody else."""
+    read_settings(path)
+    return all(
+        file.name == SETTINGS
+        or file.name.startswith(EVENTS)
+        or is_unfinished(file, SETTINGS)
+        or is_unfinished(file, CHECKPOINT)
+        for file in path.iterdir()
+    )
+
+
+def _locked(path: Path) -> AbstractContextManager[None]:
+    return locked(path, f"Another process is training in '{path}'; wait for it.")
 
 
 def _check_same(path: Path, old: dict[str, Any], new: dict[str, Any]) -> None:
     """Refuse to go on with other settings than a run was started with."""
     free = {"version"} if fixes_length(new["optimiser"]) else {"version", "iterations"}
-    changed = [name for name in new if name not in free and old.get(name) != new[name]]
+    changed = [name for name in new if name not in free and not _same(old.get(name), new[name])]
     if changed:
         differences = ", ".join(_difference(name, old.get(name), new[name]) for name in changed)
         raise InputError(
@@ -179,9 +199,16 @@ def _check_same(path: Path, old: dict[str, Any], new: dict[str, Any]) -> None:
         )
 
 
+def _same(old: Any, new: Any) -> bool:
+    """Whether settings are equal; one that is not there is unset."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        return all(_same(old.get(name), new.get(name)) for name in {**old, **new})
+    return old == new
+
+
 def _difference(name: str, old: Any, new: Any) -> str:
     """Name the setting that changed, also inside a section."""
     if isinstance(old, dict) and isinstance(new, dict):
-        inner = next(k for k in {**old, **new} if old.get(k) != new.get(k))
+        inner = next(k for k in {**old, **new} if not _same(old.get(k), new.get(k)))
         return _difference(f"{name}.{inner}", old.get(inner), new.get(inner))
     return f"{name} was {old}, now {new}"

@@ -126,6 +126,8 @@ class Recipe:
 
     def checked(self) -> Recipe:
         """Return the recipe, or refuse sections and keys that do not exist."""
+        if "name" not in _section("task", self.settings.get("task", {})):
+            raise InputError("The section task of a recipe lacks its `name`.")
         own = {"name": "irem", **_section("method", self.settings["method"])}
         recipe = Recipe(self.name, {**self.settings, "method": own})
         sections = ("task", "method", *METHODS[own["name"]].parts, *_SECTIONS)
@@ -158,7 +160,11 @@ class Recipe:
         settings: dict[str, Any] = dict(self.settings["task"])
         fields = {f.name: f for f in dataclasses.fields(tasks.TASKS[settings["name"]])}
         unset = [n for n, v in settings.items() if n in fields and is_unset(fields[n], v)]
-        return tasks.get(**{**settings, **dict.fromkeys(unset)})  # pyright: ignore[reportArgumentType]
+        try:
+            return tasks.get(**{**settings, **dict.fromkeys(unset)})  # pyright: ignore[reportArgumentType]
+        except TypeError as error:
+            reason = str(error).splitlines()[0]
+            raise InputError(f"The section task of a recipe cannot be used: {reason}.") from error
 
     def method_settings(self) -> dict[str, Any]:
         """Return the sections from which `irem.methods.build_method` makes the method."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import operator
 from collections.abc import Mapping
@@ -19,10 +20,11 @@ from irem.checks import known
 from irem.descent import Energy, Solution, solve
 from irem.errors import InputError
 from irem.files import write_whole
+from irem.json_text import parse
 from irem.methods import METHODS, AbstractMethod, build_method
 from irem.tasks import AbstractTask
 from irem.training.answering import solve_checked
-from irem.training.checkpoint import load_arrays
+from irem.training.checkpoint import ArrayFile
 from irem.trees import map_arrays
 from irem.version import __version__
 
@@ -32,6 +34,9 @@ FORMAT = 2
 """Version of the layout of a run folder; folders of other versions are refused."""
 
 SETTINGS, CHECKPOINT = "run.json", "checkpoint.safetensors"
+
+_FIRST_GUESS = 1.0
+_MOST_TIMES_USUAL, _FAR_ABOVE_CONSTANT = 100, 10
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,26 +48,68 @@ class History:
         loss: Mean loss over the chunk, by chunk and seed.
         gradient_norm: Mean norm of the gradient over the chunk, by chunk and seed.
         skipped: Updates of the chunk that were skipped because they were not finite.
+        constant_error: Mean error of the best constant answer to the problems of the chunk, by
+            chunk and seed; NaN in runs of irem 0.2 and before.
     """
 
     iteration: np.ndarray
     loss: np.ndarray
     gradient_norm: np.ndarray
     skipped: np.ndarray
+    constant_error: np.ndarray
 
     @staticmethod
     def empty(seeds: int) -> History:
         """Return the history before the first chunk."""
-        none = np.zeros((0, seeds), np.float32)
-        return History(np.zeros(0, np.int32), none, none, none.astype(np.int32))
+        like = History.shapes(0, seeds)
+        return History(**{name: np.zeros(form.shape, form.dtype) for name, form in like.items()})
 
-    def append(self, iteration: int, loss: Any, norm: Any, skipped: Any) -> History:
-        """Return this history with one more chunk."""
-        new = (iteration, loss, norm, skipped)
-        old = (self.iteration, self.loss, self.gradient_norm, self.skipped)
+    @staticmethod
+    def shapes(chunks: int, seeds: int) -> dict[str, jax.ShapeDtypeStruct]:
+        """Return the shape of every field of a history of so many chunks."""
+        by_seed = jax.ShapeDtypeStruct((chunks, seeds), np.float32)
+        return {
+            "iteration": jax.ShapeDtypeStruct((chunks,), np.int32),
+            "loss": by_seed,
+            "gradient_norm": by_seed,
+            "skipped": jax.ShapeDtypeStruct((chunks, seeds), np.int32),
+            "constant_error": by_seed,
+        }
+
+    def append(self, **chunk: Any) -> History:
+        """Return this history with one more chunk, given by field."""
+        old = vars(self)
         return History(
-            *(np.concatenate([o, np.asarray([n], o.dtype)]) for o, n in zip(old, new, strict=True))
+            **{n: np.concatenate([old[n], np.asarray([v], old[n].dtype)]) for n, v in chunk.items()}
         )
+
+    @property
+    def diverging(self) -> np.ndarray:
+        """Of which models most updates of the last chunk were not finite."""
+        before = self.iteration[-2] if len(self.iteration) > 1 else 0
+        return 2 * self.skipped[-1] > self.iteration[-1] - before
+
+    @property
+    def good(self) -> np.ndarray:
+        """Which models were good in the last chunk; before the first one, none.
+
+        Most of their updates were finite, and their loss was at most a hundred times the error of
+        the best constant answer or the size of a first guess, which is 1. Where that error is not
+        known, every finite loss is good.
+        """
+        if not len(self.iteration):
+            return np.zeros(self.loss.shape[1], bool)
+        usual = np.maximum(self.constant_error[-1], _FIRST_GUESS)
+        limit = np.where(np.isnan(usual), np.finfo(np.float32).max, _MOST_TIMES_USUAL * usual)
+        return ~self.diverging & (self.loss[-1] <= limit)
+
+    @property
+    def far_above_constant(self) -> np.ndarray:
+        """Which models ended with a loss over ten times the error of the best constant answer."""
+        if not len(self.iteration):
+            return np.zeros(self.loss.shape[1], bool)
+        constant = self.constant_error[-1]
+        return (constant > 0) & (self.loss[-1] > _FAR_ABOVE_CONSTANT * constant)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,6 +141,13 @@ class Run(Generic[Model]):
                 "`run.models[i]`."
             )
         return self.models[0]
+
+    @property
+    def diverged(self) -> tuple[int, ...]:
+        """Which models diverged: most of their last updates, or their weights, are not finite."""
+        finite = [_is_finite(model) for model in self.models]
+        diverging = self.history.diverging if len(self.history.iteration) else [False] * len(finite)
+        return tuple(i for i, fine in enumerate(finite) if not fine or diverging[i])
 
     def solve(self, x: Any, *, key: PRNGKeyArray | None = None, **options: Any) -> Solution:
         """Answer problems with the model of a run with one seed, and check the answers.
@@ -130,23 +184,23 @@ def load(
     settings = read_settings(path)
     if not (path / CHECKPOINT).exists():
         raise InputError(
-            f"The run in '{path}' was stopped before its first checkpoint; start it again with "
-            "--resume."
+            f"The run in '{path}' has no checkpoint: it was stopped, or diverged, before its first "
+            "checkpoint; start it again with --resume."
         )
     try:
         if task is None:
             task = tasks.get(**settings["task"])
-        seeds = len(settings["keys"])
+        seeds = len(read_keys(settings))
         methods = _skeleton(task, method_settings(settings), seeds, like)
         prefix = models_prefix(settings)
     except InputError:
         raise
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise InputError(f"'{path / SETTINGS}' is damaged: it lacks or spoils {error}.") from error
-    stacked = load_arrays(path / CHECKPOINT, methods, prefix=prefix)
+    with ArrayFile.open(path / CHECKPOINT) as file:
+        stacked = file.read(methods, prefix)
+        done, history = read_history(file, seeds)
     models = tuple(model.bound_to(task) for model in unstack(stacked, seeds))
-    history = load_history(path, seeds)
-    done = iterations_done(path)
     return Run(task, models, done, history, settings, path)
 
 
@@ -193,19 +247,46 @@ def iterations_done(path: Path) -> int:
     """Return the iteration of the last checkpoint in `path`; 0 where there is none."""
     if not (path / CHECKPOINT).exists():
         return 0
-    seeds = len(read_settings(path)["keys"])
-    like = np.zeros(seeds, np.int32)
-    return int(load_arrays(path / CHECKPOINT, like, "['state'].iteration")[0])
+    seeds = len(read_keys(read_settings(path)))
+    with ArrayFile.open(path / CHECKPOINT) as file:
+        return read_history(file, seeds)[0]
 
 
-def load_history(path: Path, seeds: int) -> History:
-    """Return the history kept beside the state in a run folder."""
-    with_length = load_arrays(path / CHECKPOINT, {"chunks": np.zeros((), np.int32)})
-    chunks = int(with_length["chunks"])
-    per_seed = np.zeros((chunks, seeds), np.float32)
-    like = History(np.zeros(chunks, np.int32), per_seed, per_seed, per_seed.astype(np.int32))
-    arrays = load_arrays(path / CHECKPOINT, {"history": dataclasses.asdict(like)})["history"]
-    return History(**{name: np.asarray(array) for name, array in arrays.items()})
+def read_history(file: ArrayFile, seeds: int) -> tuple[int, History]:
+    """Return the iterations done, and the history, that a checkpoint keeps beside its state."""
+    counts = {"iteration": (seeds,), "chunks": ()}
+    like = {name: jax.ShapeDtypeStruct(shape, np.int32) for name, shape in counts.items()}
+    done = np.asarray(file.read(like["iteration"], "['state'].iteration"))
+    chunks = int(file.read(like["chunks"], "['chunks']"))
+    shapes = History.shapes(chunks, seeds)
+    if "['history']['constant_error']" not in file.shapes("['history']"):
+        del shapes["constant_error"]
+    arrays = {name: np.asarray(a) for name, a in file.read(shapes, "['history']").items()}
+    ends = [0, *arrays["iteration"].tolist()]
+    if any(end <= before for before, end in itertools.pairwise(ends)) or (done != ends[-1]).any():
+        raise InputError(
+            f"'{file.path}' is damaged: its state is of iteration {done.tolist()}, its history of "
+            f"{ends[-1]}; restore it, or train the run again."
+        )
+    unknown = np.full((chunks, seeds), np.nan, np.float32)
+    return ends[-1], History(**{"constant_error": unknown, **arrays})
+
+
+def read_keys(settings: Mapping[str, Any]) -> list[list[int]]:
+    """Return the random keys that a run began with, one for each model, as its settings say."""
+    keys = settings.get("keys")
+    if not (isinstance(keys, list) and keys and all(_is_key_data(key) for key in keys)):
+        raise InputError(f"The {SETTINGS} of the run is damaged: its `keys` are {keys!r:.50}.")
+    return keys
+
+
+def _is_key_data(key: Any) -> bool:
+    """Whether a value is a list of two or more whole numbers below 2**32."""
+    return (
+        isinstance(key, list)
+        and len(key) > 1
+        and all(type(number) is int and 0 <= number < 2**32 for number in key)
+    )
 
 
 def read_settings(path: Path) -> dict[str, Any]:
@@ -220,7 +301,7 @@ def read_settings(path: Path) -> dict[str, Any]:
             "`irem train --out` made."
         )
     try:
-        settings = json.loads((path / SETTINGS).read_text())
+        settings = parse((path / SETTINGS).read_bytes())
         written, version = int(settings["format"]), settings["version"]
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"'{path / SETTINGS}' is truncated or damaged ({error}).") from error
@@ -236,6 +317,11 @@ def read_settings(path: Path) -> dict[str, Any]:
             f"`python tools/upgrade_run.py {path}` from the source of irem."
         )
     return settings
+
+
+def _is_finite(model: Any) -> bool:
+    arrays = jax.tree.leaves(eqx.filter(model, eqx.is_inexact_array))
+    return all(bool(np.isfinite(np.asarray(array)).all()) for array in arrays)
 
 
 def write_settings(path: Path, settings: dict[str, Any]) -> None:

@@ -9,6 +9,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO
 
+from irem.files import naming
+
+EVENTS = "events.out.tfevents."
+"""What the names of files that TensorBoard reads begin with."""
+
 
 class Scalars:
     """An event file that is written at once, in this thread.
@@ -32,18 +37,19 @@ class Scalars:
         from tensorboardX.proto.event_pb2 import Event  # noqa: PLC0415 # pyright: ignore[reportAttributeAccessIssue]
         from tensorboardX.summary import scalar  # noqa: PLC0415
 
-        if self._file is None:
-            self._file = self._open()
-        for name, value in scalars.items():
-            if not math.isfinite(value):
-                continue
-            self._add(Event(wall_time=time.time(), step=step, summary=scalar(name, float(value))))
-        self._file.flush()
+        finite = {name: float(v) for name, v in scalars.items() if math.isfinite(v)}
+        with naming(self._folder):
+            if self._file is None:
+                self._file = self._open()
+            for name, value in finite.items():
+                self._add(Event(wall_time=time.time(), step=step, summary=scalar(name, value)))
+            self._file.flush()
 
     def close(self) -> None:
         """Close the file, if there is one."""
         if self._file is not None:
-            self._file.close()
+            with naming(self._folder):
+                self._file.close()
 
     def _open(self) -> BinaryIO:
         from tensorboardX.proto.event_pb2 import (  # noqa: PLC0415
@@ -51,7 +57,7 @@ class Scalars:
             SessionLog,  # pyright: ignore[reportAttributeAccessIssue]
         )
 
-        name = f"events.out.tfevents.{time.time_ns()}.{socket.gethostname()}.{os.getpid()}"
+        name = f"{EVENTS}{time.time_ns()}.{socket.gethostname()}.{os.getpid()}"
         self._file = open(self._folder / name, "wb")  # noqa: SIM115 - closed in `close`
         self._add(Event(wall_time=time.time(), file_version="brain.Event:2"))
         started = SessionLog(status=SessionLog.START)

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,23 +16,24 @@ from jaxtyping import Array, Key
 from irem.checks import count
 from irem.errors import DivergenceError, InputError
 from irem.interrupt import Interrupt
-from irem.methods import AbstractMethod, describe_method
+from irem.memory import check_memory
+from irem.methods import AbstractMethod, describe_method, device_memory, model_bytes, num_bytes
 from irem.tasks import AbstractTask
 from irem.training.algorithm1 import (
     StepInfo,
     Training,
     TrainState,
-    healthy,
     init,
     iterate,
     run_chunk,
+    sample,
 )
 from irem.training.averages import AVERAGES, AbstractAverage, NoAverage
 from irem.training.folder import Checkpoints, RunFolder
 from irem.training.optimisers import OPTIMISERS, AbstractOptimiser, Adam
 from irem.training.progress import Progress
 from irem.training.replay import REPLAYS, AbstractReplay, NoReplay, Replay
-from irem.training.run import FORMAT, History, Run, iterations_done, unstack
+from irem.training.run import FORMAT, History, Run, unstack
 from irem.trees import is_key, map_arrays
 from irem.version import __version__
 
@@ -42,6 +44,9 @@ _STOPPING = "Stopping at the end of this chunk of iterations; Ctrl-C again drops
 # Iterations in one compiled call. Chunks end at multiples of it, also after a resume, so that an
 # interrupted run goes through the very same calls as one that was not.
 _CHUNK = 100
+# They are counted in 32 bits.
+_MOST_ITERATIONS = 2**31 - 1
+_SMALLER = "choose a smaller batch size, replay capacity or width, or fewer seeds"
 
 
 def train(
@@ -78,13 +83,16 @@ def train(
         progress: Whether to draw a progress bar on standard error; `"lines"` for lines instead.
 
     Returns:
-        The trained models with their history.
+        The trained models with their history. If some of several models diverged, their numbers
+        are in `diverged`; they have the last weights that were finite.
 
     Raises:
-        DivergenceError: Most updates of a chunk were not finite, in every model. The last good
-            state is kept in `out`.
+        DivergenceError: Most updates of a chunk were not finite, in every model. The last state
+            that was saved and was good by its loss (`History.good`) is kept in `out`.
     """
     count("iterations", iterations)
+    if iterations > _MOST_ITERATIONS:
+        raise InputError(f"`iterations` must be at most {_MOST_ITERATIONS:,}, got {iterations:,}.")
     count("batch_size", batch_size)
     optimiser = Adam() if optimiser is None else optimiser
     if replay is None:
@@ -95,12 +103,13 @@ def train(
         rule = rule.transformation(int(iterations))
     keys, methods = _stack(key, method)
     training = Training(task, rule, replay, average, int(batch_size))
-    settings = _describe(training, method, optimiser, int(iterations), keys)
     one = method if key.ndim == 0 else map_arrays(lambda a: a[0], method)
-    _check_fit(training, one, keys[0])
-    states = eqx.filter_vmap(lambda m, k: init(training, m, k))(methods, keys)
+    _check_fit(training, one, keys)
+    settings = _describe(training, method, optimiser, int(iterations), keys)
     checkpoints = Checkpoints(out) if isinstance(out, str | Path) else out
-    states, history = _run(training, states, settings, checkpoints, progress)
+    with _told_if_out_of_memory():
+        states = eqx.filter_vmap(lambda m, k: init(training, m, k))(methods, keys)
+        states, history = _run(training, states, settings, checkpoints, progress)
     models = unstack(average.read(states.average, states.method), keys.shape[0])
     trained = tuple(model.bound_to(task) for model in models)
     path = None if checkpoints is None else checkpoints.path
@@ -172,18 +181,15 @@ def _loop(
         while done < iterations:
             end = min(iterations, (done // _CHUNK + 1) * _CHUNK)
             states, infos = run_chunk(training, states, end - done)
-            sound = np.asarray(healthy(states))
-            diverging = (np.asarray(infos.applied).mean(1) < 0.5) | ~sound
             history = _record(history, end, infos)
             shown.show(history)
-            hopeless = diverging.all() and (end - done == _CHUNK or end == iterations)
+            if history.diverging.all() and (end - done == _CHUNK or end == iterations):
+                raise DivergenceError(_diverged(done, end, folder))
             done = end
             due = time.monotonic() - saved_at >= checkpoint_seconds
-            if folder is not None and (due or done == iterations or interrupt.asked or hopeless):
-                folder.save(states, history, good=not diverging.all(), sound=bool(sound.all()))
+            if folder is not None and (due or done == iterations or interrupt.asked):
+                folder.save(states, history, last=done == iterations)
                 saved_at = time.monotonic()
-            if hopeless:
-                raise DivergenceError(_diverged(done, history, folder))
             if interrupt.asked:
                 raise KeyboardInterrupt
     return states, history
@@ -204,10 +210,14 @@ def _stack(key: Array, method: AbstractMethod) -> tuple[Key[Array, " seeds"], Ab
     return key, method
 
 
-def _check_fit(training: Training, method: AbstractMethod, key: Key[Array, ""]) -> None:
-    """Refuse a method that cannot answer the problems of the task, before anything is written."""
+def _check_fit(training: Training, method: AbstractMethod, keys: Key[Array, " seeds"]) -> None:
+    """Refuse a method that cannot answer the problems of the task, and one that needs too much.
+
+    Nothing is written or computed before.
+    """
     try:
-        state = eqx.filter_eval_shape(init, training, method, key)
+        state = eqx.filter_eval_shape(init, training, method, keys[0])
+        _check_memory(training, state, keys.size)
         eqx.filter_eval_shape(iterate, training, state)
     except TypeError as error:
         reason = str(error).splitlines()[0]
@@ -216,19 +226,52 @@ def _check_fit(training: Training, method: AbstractMethod, key: Key[Array, ""]) 
         ) from error
 
 
+def _check_memory(training: Training, state: TrainState, seeds: int) -> None:
+    """Refuse a training for which there is not enough memory.
+
+    The state is there twice while it is saved; of a batch there are fresh problems, these with as
+    many replayed ones, and the end points of all. In the end every model stands alone.
+    """
+    batch = num_bytes(eqx.filter_eval_shape(sample, training, state.method, state.key))
+    check_memory(
+        f"Training {seeds:,} {'model' if seeds == 1 else 'models'} with batches of "
+        f"{training.batch_size:,} problems",
+        seeds * (2 * num_bytes(state) + 4 * batch + model_bytes(state.method)),
+        _SMALLER,
+        limit=device_memory(),
+    )
+
+
+@contextlib.contextmanager
+def _told_if_out_of_memory() -> Iterator[None]:
+    """Say in one sentence that memory ran out, whoever ran out of it."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:  # what JAX raises is a RuntimeError
+        if not isinstance(error, MemoryError) and "RESOURCE_EXHAUSTED" not in str(error):
+            raise
+        raise InputError(f"Training needs more memory than there is; {_SMALLER}.") from error
+
+
 def _record(history: History, done: int, infos: StepInfo) -> History:
-    loss, norm, applied = (np.asarray(a) for a in (infos.loss, infos.gradient_norm, infos.applied))
-    # Means over what was applied; NaN where nothing was.
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mean = lambda a: np.where(applied, a, 0).sum(1) / applied.sum(1)  # noqa: E731
-        return history.append(done, mean(loss), mean(norm), (~applied).sum(1))
+    applied = np.asarray(infos.applied)
+
+    def mean(values: Array) -> np.ndarray:
+        """The mean over what was applied; NaN where nothing was."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.where(applied, np.asarray(values), 0).sum(1) / applied.sum(1)
+
+    return history.append(
+        iteration=done,
+        loss=mean(infos.loss),
+        gradient_norm=mean(infos.gradient_norm),
+        skipped=(~applied).sum(1),
+        constant_error=np.asarray(infos.constant_error).mean(1),
+    )
 
 
-def _diverged(done: int, history: History, folder: RunFolder | None) -> str:
-    since = int(history.iteration[-2]) if len(history.iteration) > 1 else 0
-    kept = ""
-    if folder is not None and (reached := iterations_done(folder.path)):
-        kept = f" The last good state, of iteration {reached}, is kept in '{folder.path}'."
+def _diverged(since: int, done: int, folder: RunFolder | None) -> str:
+    kept = "" if folder is None else f" {folder.keep_good()}"
     return (
         f"Training diverged: most updates between iterations {since} and {done} were not "
         f"finite.{kept} Try a smaller learning rate, a smaller step size, or clipped gradients."

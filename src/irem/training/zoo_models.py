@@ -4,7 +4,7 @@ import dataclasses
 from math import prod
 from pathlib import Path
 
-from irem.training.checkpoint import array_shapes
+from irem.training.checkpoint import ArrayFile
 from irem.training.run import CHECKPOINT, SETTINGS, ZOO, ZOO_FOLDER, models_prefix, read_settings
 
 CARD = "README.md"
@@ -50,13 +50,14 @@ def _describe(path: Path) -> ZooModel:
     settings, weights = read_settings(path), path / CHECKPOINT
     energy = settings.get("energy")
     card = (path / CARD).read_text(encoding="utf-8")
-    shapes = array_shapes(weights, models_prefix(settings))
+    with ArrayFile.open(weights) as arrays:
+        shapes = arrays.shapes(models_prefix(settings))
     return ZooModel(
         name=ZOO + path.name,
         task=settings["task"]["name"],
         energy=None if energy is None else energy["name"],
         # The models of a run with several seeds are stacked along the first axis.
-        parameters=sum(prod(shape[1:]) for shape in shapes),
+        parameters=sum(prod(shape[1:]) for shape in shapes.values()),
         kilobytes=round(weights.stat().st_size / 1000),
         summary=_first_line(card),
         card=card,

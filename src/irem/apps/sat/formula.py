@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
+import re
+from collections.abc import Iterable
+from pathlib import Path
 
 import jax
 import numpy as np
 from jaxtyping import Bool, Int, PRNGKeyArray
 
 from irem.errors import InputError
+from irem.memory import check_memory
+
+# Python also takes underscores and digits of other alphabets for parts of a number.
+_INTEGER = re.compile(r"-?[0-9]{1,10}")
+_LARGEST = 2**31 - 1
+_LONGEST_SHOWN = 40
+# Of a formula in text, for each byte of it, while it is read.
+_BYTES_PER_BYTE = 60
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,6 +41,21 @@ class Formula:
         return true.any(-1)
 
 
+def read_dimacs(path: Path) -> Formula:
+    """A formula in a file in the DIMACS format; its comments may be UTF-8 or Latin-1."""
+    if not path.is_file():
+        raise InputError(f"There is no file '{path}'.")
+    check_memory(
+        f"The formula in '{path}'", _BYTES_PER_BYTE * path.stat().st_size, "give a smaller one"
+    )
+    content = path.read_bytes()
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = content.decode("latin-1")
+    return parse_dimacs(text, str(path))
+
+
 def parse_dimacs(text: str, name: str = "formula") -> Formula:
     """A formula in the DIMACS format.
 
@@ -37,17 +63,14 @@ def parse_dimacs(text: str, name: str = "formula") -> Formula:
         text: Comments (`c ...`), a header `p cnf VARIABLES CLAUSES`, and clauses that end in 0.
         name: What messages call it.
     """
-    lines = [line.split() for line in text.split("\n%", maxsplit=1)[0].splitlines()]
-    lines = [words for words in lines if words and not words[0].startswith("c")]
-    if not lines or lines[0][0] != "p":
+    # Comments may hold characters that Python takes for ends of lines, and others do not.
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n%", maxsplit=1)[0].split("\n")
+    rows = [line.split() for line in lines if not line.lstrip().startswith("c")]
+    rows = [words for words in rows if words]
+    if not rows or rows[0][0] != "p":
         raise InputError(f"'{name}' is not DIMACS: it has no header 'p cnf VARIABLES CLAUSES'.")
-    header = lines[0]
-    if len(header) != 4 or header[1] != "cnf" or not all(w.isdecimal() for w in header[2:]):
-        raise InputError(
-            f"'{name}' has the header '{' '.join(header)}'; expected 'p cnf VARIABLES CLAUSES'."
-        )
-    variables, expected = int(header[2]), int(header[3])
-    clauses = _clauses([word for words in lines[1:] for word in words], variables, name)
+    variables, expected = _header(rows[0], name)
+    clauses = _clauses((word for words in rows[1:] for word in words), variables, name)
     if len(clauses) != expected:
         raise InputError(
             f"'{name}' announces {expected} clauses and has {len(clauses)}; it is cut off, or its "
@@ -56,24 +79,40 @@ def parse_dimacs(text: str, name: str = "formula") -> Formula:
     if variables == 0:
         raise InputError(f"'{name}' has no variables; there is nothing to assign.")
     width = max((len(clause) for clause in clauses), default=1)
+    check_memory(
+        f"'{name}' has {len(clauses):,} clauses, the longest of {width:,} literals, which",
+        4 * len(clauses) * width,
+        "split the longest clauses into shorter ones",
+    )
     literals = np.zeros((len(clauses), width), np.int32)
     for row, clause in zip(literals, clauses, strict=True):
         row[: len(clause)] = clause
     return Formula(literals, variables)
 
 
-def _clauses(words: list[str], variables: int, name: str) -> list[list[int]]:
+def _header(words: list[str], name: str) -> tuple[int, int]:
+    """The numbers of variables and of clauses."""
+    numbers = [_integer(word) for word in words[2:]]
+    if words[:2] != ["p", "cnf"] or len(numbers) != 2 or any(n is None or n < 0 for n in numbers):
+        raise InputError(
+            f"'{name}' has the header '{_shown(' '.join(words))}'; expected 'p cnf VARIABLES "
+            f"CLAUSES', both at most {_LARGEST:,}."
+        )
+    variables, clauses = (int(n or 0) for n in numbers)
+    return variables, clauses
+
+
+def _clauses(words: Iterable[str], variables: int, name: str) -> list[list[int]]:
     """Clauses of a list of literals in which each ends in 0."""
     clauses: list[list[int]] = []
     current: list[int] = []
     for word in words:
-        try:
-            literal = int(word)
-        except ValueError as error:
+        literal = _integer(word)
+        if literal is None:
             raise InputError(
-                f"'{name}' has '{word}' where a literal should be: a whole number, 0 at the end "
-                "of a clause."
-            ) from error
+                f"'{name}' has '{_shown(word)}' where a literal should be: a whole number of at "
+                f"most {_LARGEST:,}, 0 at the end of a clause."
+            )
         if abs(literal) > variables:
             raise InputError(
                 f"'{name}' names variable {abs(literal)}, but its header announces {variables}."
@@ -88,6 +127,18 @@ def _clauses(words: list[str], variables: int, name: str) -> list[list[int]]:
     if current:
         raise InputError(f"'{name}' ends inside a clause; every clause ends in 0.")
     return clauses
+
+
+def _integer(word: str) -> int | None:
+    """A whole number in plain digits, if it fits into 32 bits."""
+    if not _INTEGER.fullmatch(word):
+        return None
+    number = int(word)
+    return number if abs(number) <= _LARGEST else None
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
 
 
 def as_literals(assignment: Bool[np.ndarray, " variables"]) -> Int[np.ndarray, " variables"]:

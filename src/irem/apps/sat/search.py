@@ -11,6 +11,11 @@ from irem.apps.sat.formula import Formula
 from irem.checks import count
 from irem.descent import DEFAULT_STEP, MAX_STEPS, solve
 from irem.energy import SAT, Clauses
+from irem.memory import check_memory
+
+# Bytes that a descent takes: for each variable the point, its gradient and what is tried next, for
+# each literal its sign, its place and the factors of its clause.
+_PER_VARIABLE, _PER_LITERAL = 48, 32
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,6 +61,11 @@ def satisfy(
     count("rounds", rounds)
     if len(formula.literals) == 0:
         return Satisfaction(np.ones(formula.variables, bool), 0, 0, 0)
+    check_memory(
+        f"A search over {formula.variables:,} variables from {starts:,} starts",
+        starts * (_PER_VARIABLE * formula.variables + _PER_LITERAL * formula.literals.size),
+        "give a smaller formula or fewer starts",
+    )
     energy = SAT(formula.variables)
     literals = jnp.asarray(np.repeat(formula.literals[None], starts, axis=0))
     weights = np.ones(literals.shape[:2], np.float32)
