@@ -93,6 +93,8 @@ def _app(arguments: list[str]) -> typer.Typer:
 
 
 _TOO_LARGE = "This needs more memory than there is; ask for a smaller size, batch or buffer."
+
+
 def _ends_by_signal(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command that ends with the exit code of the signal that interrupted it."""
 
