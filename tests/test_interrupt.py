@@ -103,3 +103,12 @@ def test_signals_are_given_back():
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
     assert signal.set_wakeup_fd(-1) == -1
     assert threading.active_count() == threads
+
+
+def test_a_signal_of_an_earlier_program_is_forgotten():
+    for number in (signal.SIGTERM, signal.SIGINT):
+        with exit_on_interrupt(), Interrupt("Stopping.") as interrupt:
+            assert exit_code() == 130
+            signal.raise_signal(number)
+            assert interrupt.asked
+            assert exit_code() == 128 + number

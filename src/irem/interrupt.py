@@ -78,6 +78,7 @@ def exit_on_interrupt() -> Generator[None]:
     if not _in_main_thread():
         yield
         return
+    _caught.clear()  # those of a program that ran before in this process
     waiting, woken = socket.socketpair()
     woken.setblocking(False)
     previous = {number: signal.signal(number, _end) for number in _SIGNALS}
@@ -98,12 +99,12 @@ def exit_on_interrupt() -> Generator[None]:
 def _wait(waiting: socket.socket) -> None:
     """End the process at a signal that no `Interrupt` waits for; return when there are no more."""
     told: set[Interrupt] = set()
-    before, received = len(_caught), 0
+    received = 0
     while numbers := waiting.recv(1):
         if numbers[0] not in _SIGNALS:
             continue
         received += 1
-        if len(_caught) - before >= received:
+        if len(_caught) >= received:
             continue  # the main thread was there first, and its `Interrupt` may be over
         patient = _entered[-1] if _entered else None
         if patient is not None and patient not in told:
