@@ -255,8 +255,8 @@ BUGS = (
     Bug(
         "problems in the queue get each other's answers",
         "descent/queue.py",
-        "queue.taken + jnp.cumsum(stopped) - 1",
-        "queue.taken + jnp.cumsum(stopped[::-1])[::-1]",
+        "places = jnp.where(stopped, queue.indices, problems)",
+        "places = jnp.where(stopped, queue.indices[::-1], problems)",
         "descent/test_batches_units.py descent/test_queue.py",
     ),
     Bug(
