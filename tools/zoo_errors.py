@@ -22,26 +22,20 @@ import irem
 from irem.evaluation import draw, nested_errors, problem_errors, standard_error
 from irem.keys import fresh_key
 from irem.metrics import rounded
+from irem.paper import PAPER_TASKS
 from irem.paper.composition import error_of_zero
 from irem.paper.structure import SETTINGS, cases
 from irem.version import __version__
 
 ROOT = Path(__file__).parent.parent
-TASKS = (
-    "edge-copy",
-    "connected-components",
-    "shortest-path",
-    "addition",
-    "matrix-completion",
-    "matrix-inverse",
-)
 PIECE, PIECE_OF_LARGE = 1000, 200
 
 
 def main():
     """Measure, print, keep."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("tasks", nargs="*", default=TASKS, help=f"of {', '.join(TASKS)}")
+    names = ", ".join(PAPER_TASKS)
+    parser.add_argument("tasks", nargs="*", default=PAPER_TASKS, help=f"of {names}")
     parser.add_argument("--problems", type=int, default=10_000, help="of every kind")
     parser.add_argument("--kind", action="append", help="such as same; by default all")
     parser.add_argument("--minutes", type=float, default=2.0, help="of two cores, for every kind")

@@ -129,14 +129,18 @@ def test_every_committed_result_has_a_text_that_begins_with_its_title():
 
 
 FIRST, SECOND = "0123456789abcdef", "fedcba9876543210"
+ABOUT = {
+    "commit": "c0ffee",
+    "device": "abacus",
+    "platform": "beads",
+    "versions": {"jax": "9", "irem": "8"},
+    "scale": {},
+}
 
 
 def origin_of(*origins):
     cells = tuple(cell(**origin) for origin in origins)
-    result = Result(
-        "table1", "c0ffee", "abacus", "beads", {"jax": "9", "irem": "8"}, {}, None, cells
-    )
-    return result.origin
+    return Result(**ABOUT, experiment="table1", cells=cells).origin
 
 
 def test_a_result_says_of_all_its_cells_where_they_come_from():
@@ -157,10 +161,7 @@ def test_a_result_says_of_all_its_cells_where_they_come_from():
 
 def test_figures_say_where_each_comes_from():
     origins = {"a": Origin(commit=FIRST), "b": Origin(commit=SECOND, device="slide rule")}
-    versions = {"jax": "9", "irem": "8"}
-    result = Result(
-        "figures", "c0ffee", "abacus", "beads", versions, {}, figures={}, origins=origins
-    )
+    result = Result(**ABOUT, experiment="figures", figures={}, origins=origins)
     assert result.origin.startswith("1 of 2 figures: abacus, commit 0123456789ab; 1 of 2 figures: ")
 
 

@@ -17,9 +17,9 @@ Figures = Mapping[str, Mapping[str, Any]]
 """The numbers behind figures: by the name of a figure, plain values by what they are."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Result:
-    """What an experiment found, and where.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class About:
+    """Which program ran an experiment, where and at which scale.
 
     Arguments:
         experiment: Name of the experiment.
@@ -29,9 +29,7 @@ class Result:
         platform: Its kind, such as `gpu`.
         versions: Of this program and of those it uses.
         scale: Settings of the reproduction, as `Scale.as_dict` gave them when it ran.
-        cells: The measurements of a table.
-        figures: The numbers behind figures, for an experiment without a table.
-        origins: Where those numbers come from, by figure.
+        origins: Where the numbers behind figures come from, by figure.
     """
 
     experiment: str
@@ -41,9 +39,20 @@ class Result:
     versions: Mapping[str, str]
     scale: Mapping[str, Any]
     clean: bool | None = None
+    origins: Mapping[str, Origin] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Result(About):
+    """What an experiment found, and where.
+
+    Arguments:
+        cells: The measurements of a table.
+        figures: The numbers behind figures, for an experiment without a table.
+    """
+
     cells: tuple[Cell, ...] = ()
     figures: Figures | None = None
-    origins: Mapping[str, Origin] = dataclasses.field(default_factory=dict)
 
     @property
     def file(self) -> str:

@@ -1,34 +1,18 @@
 """Results of experiments: made, kept in files and read again."""
 
-import dataclasses
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from irem.errors import InputError
 from irem.files import write_whole
 from irem.json_text import dump, read_json
-from irem.paper.cells import Origin, from_plain, read_cell, read_plain
-from irem.paper.experiment import Experiment, Figures, Result, as_json
+from irem.paper.cells import from_plain, read_cell, read_plain
+from irem.paper.experiment import About, Experiment, Figures, Result, as_json
 from irem.paper.registry import EXPERIMENTS
 from irem.paper.scale import NamedScale, kept_scale
 from irem.paper.study import Study
 
 _REMAKE = "take it from where it was copied, or make it again with `irem reproduce`"
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class _Kept:
-    """What the file of a result holds beside its cells or figures."""
-
-    experiment: str
-    commit: str | None
-    device: str
-    platform: str
-    versions: Mapping[str, str]
-    scale: Mapping[str, Any]
-    clean: bool | None = None
-    origins: Mapping[str, Origin] = dataclasses.field(default_factory=dict)
 
 
 def reproduce(study: Study, what: str | Experiment) -> Result:
@@ -67,7 +51,7 @@ def read_result(folder: Path, name: str) -> Result:
         raise InputError(f"'{path}' is not a result of {name}.")
     content = "figures" if experiment.table is None else "cells"
     found: Any = given.pop(content, None)
-    kept = from_plain(_Kept, given, f"'{path}'")
+    kept = from_plain(About, given, f"'{path}'")
     _check_about(kept, f"'{path}'")
     if not _is_filled(found, dict if content == "figures" else list):
         raise InputError(f"'{path}' is damaged (it has no {content}); {_REMAKE}.")
@@ -82,7 +66,7 @@ def _is_filled(value: Any, kind: type) -> bool:
     return isinstance(value, kind) and bool(value)
 
 
-def _check_about(kept: _Kept, where: str) -> None:
+def _check_about(kept: About, where: str) -> None:
     """Refuse a result that does not say what sentences about it need."""
     kept_scale(NamedScale, kept.scale, f"{where}: scale")
     for name in ("irem", "jax"):
