@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import math
+from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import equinox as eqx
@@ -12,6 +13,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, PyTree
 
+from irem import doors
 from irem.checks import count, numeric
 from irem.errors import InputError
 from irem.problem import Graph
@@ -148,10 +150,18 @@ class Graphs(AbstractFormat):
     missing: bool = eqx.field(static=True, default=False)
 
     def as_batch(self, x: Any) -> tuple[Graph, bool]:
-        """Return a batch of graphs: from an n x n matrix, a stack of them, or flat rows."""
+        """Return a batch of graphs: from an n x n matrix, a stack of them, or flat rows.
+
+        A networkx graph, a sparse matrix, or a frame whose rows have the names of its columns, is
+        one matrix. Matrices of a list may be of different sizes.
+        """
         if isinstance(x, Graph):
             return self._as_batch_of_graphs(x)
-        edges, alone = self.as_stack(numeric("x", x, missing=self.missing))
+        if doors.is_list(x):
+            return self._as_batch_of_graphs(self._padded(x))
+        if doors.is_matrix(x):
+            return self._as_batch_of_graphs(self._padded([x]))[0], True
+        edges, alone = self.as_stack(numeric("x", doors.as_array(x), missing=self.missing))
         return Graph.of(self._without_nan(edges)), alone
 
     @property
@@ -185,6 +195,21 @@ class Graphs(AbstractFormat):
             return False
         one, several = (np.asarray(x).reshape(reading.shape) for reading in readings)
         return _has_structure(one) and not _has_structure(several)
+
+    def _padded(self, x: Sequence[Any]) -> Graph:
+        """The matrices of a list as one batch, in which the smaller ones are padded."""
+        matrices = [doors.as_matrix(one, missing=self.missing) for one in x]
+        for i, matrix in enumerate(matrices):
+            if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.size == 0:
+                which = f"Problem {i} of the list" if len(matrices) > 1 else "`x`"
+                raise InputError(f"{which} has shape {matrix.shape}; expected a square matrix.")
+        checked = [np.asarray(numeric("x", one, missing=self.missing)) for one in matrices]
+        largest = max(len(matrix) for matrix in checked)
+        edges = np.zeros((len(checked), largest, largest), np.result_type(*checked))
+        nodes = np.arange(largest) < np.array([[len(matrix)] for matrix in checked])
+        for padded, matrix in zip(edges, checked, strict=True):
+            padded[: len(matrix), : len(matrix)] = matrix
+        return Graph(jax.numpy.asarray(edges), jax.numpy.asarray(nodes))
 
     def _as_batch_of_graphs(self, x: Graph) -> tuple[Graph, bool]:
         edges = numeric("x", x.edges, missing=self.missing)
@@ -222,7 +247,7 @@ class ChannelPairs(AbstractFormat):
 
     def as_batch(self, x: Any) -> tuple[Array, bool]:
         """Return a stack of square tables with channels."""
-        return self.as_stack(numeric("x", x))
+        return self.as_stack(numeric("x", doors.as_array(x)))
 
     @property
     def expected(self) -> str:
@@ -302,7 +327,7 @@ class Pictures(AbstractFormat):
 
     def as_batch(self, x: Any) -> tuple[Array, bool]:
         """Return a stack of grey pictures of one size."""
-        return self.as_stack(numeric("x", x))
+        return self.as_stack(numeric("x", doors.as_array(x)))
 
     @property
     def expected(self) -> str:
@@ -334,7 +359,7 @@ class Stacks(AbstractFormat):
 
     def as_batch(self, x: Any) -> tuple[PyTree, bool]:
         """Return the stack with every leaf as an array."""
-        x = jax.tree.map(lambda leaf: numeric("x", leaf, keep_integers=True), x)
+        x = jax.tree.map(_stacked_leaf, x)
         sizes = {leaf.shape[0] if leaf.ndim else None for leaf in jax.tree.leaves(x)}
         if len(sizes) != 1 or None in sizes or 0 in sizes:
             raise InputError(
@@ -352,8 +377,18 @@ class Stacks(AbstractFormat):
 
 def _numbers(x: Any, missing: bool) -> Array:
     """The numbers of a table; where some may be missing, NaN in place of infinity."""
-    x = numeric("x", x, missing=missing)
+    x = numeric("x", doors.as_array(x), missing=missing)
     return jax.numpy.where(jax.numpy.isfinite(x), x, jax.numpy.nan) if missing else x
+
+
+def _stacked_leaf(leaf: Any) -> Array:
+    """One array of a stack of problems; a graph of networkx has no axis of problems."""
+    if doors.is_graph(leaf):
+        raise InputError(
+            "`x` of a hand-written energy is a stack of arrays, got a networkx graph; give "
+            "`networkx.to_numpy_array(graph)[None]`."
+        )
+    return numeric("x", doors.as_array(leaf), keep_integers=True)
 
 
 def _by_rank(shape: tuple[int, ...], rank: int) -> list[Reading]:
