@@ -29,9 +29,9 @@ def command(
     """Check answers to problems; exit code 1 where one of them does not hold."""
     known("task", task, tasks.TASKS)
     judge = for_users(task)
-    stack, alone = judge.any_size.as_stack(arrays.read(x), problems)
+    stack, alone, names = arrays.read_problems(x, judge, judge.any_size, problems)
     batch, _ = judge.any_size.as_batch(stack)
-    answers = _answers(judge, batch, arrays.read(y, "y"), alone)
+    answers = _answers(judge, batch, arrays.read_answers(y, judge, names), alone)
     faults = judge.domain.faults(batch)
     refused = np.array([fault is not None for fault in faults])
     verdict, residual = judge.check(batch, answers)
@@ -47,7 +47,7 @@ def command(
         _tell(counts, largest)
     failed = np.flatnonzero((verdict == Verdict.FAILED) & ~refused)
     for i in np.flatnonzero(refused)[:3]:
-        typer.echo(f"irem: Problem {i}: {faults[i]}", err=True)
+        typer.echo(f"irem: {names.about(i, str(faults[i]))}", err=True)
     if failed.size:
         listed = ", ".join(map(str, failed[:5])) + (" ..." if failed.size > 5 else "")
         typer.echo(f"irem: the check failed for {listed}.", err=True)

@@ -1,7 +1,14 @@
-"""Tables of numbers in .csv files."""
+"""Tables of numbers in .csv files, with the names of their columns and rows."""
 
+import contextlib
+import csv
+import dataclasses
+import io
+import itertools
 from array import array
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,13 +21,163 @@ LARGEST_TABLE = 2e9
 # Of a table in text, for each byte of it: short cells are larger as strings and as numbers.
 _BYTES_PER_BYTE = 20
 _SHOWN = 20
+# In the order in which they are tried.
+_SEPARATORS = (";", ",", "\t")
+_MISSING = frozenset(("", "na", "n/a"))
+# So many rows or columns numbered from 0, as pandas writes them, are not there by chance.
+_NUMBERED = 3
+
+
+class Style(NamedTuple):
+    """How the numbers of a table are written.
+
+    Arguments:
+        separator: What stands between two cells.
+        decimal: What stands before decimals.
+    """
+
+    separator: str = ","
+    decimal: str = "."
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """The numbers of a table with the names that it has.
+
+    Arguments:
+        values: The numbers by row and column; missing ones are NaN.
+        columns: The names of the columns, where the table has a header row.
+        index: The names of the rows, where the first column is text or has no name.
+        index_name: What the header calls that first column.
+        style: How the numbers are written.
+    """
+
+    values: np.ndarray
+    columns: tuple[str, ...] | None
+    index: tuple[str, ...] | None
+    index_name: str | None
+    style: Style
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """The numbers; a single row or column of a table without a header is a list of them."""
+        flat = self.columns is None and 1 in self.values.shape
+        return self.values.ravel() if flat else self.values
+
+
+class Row(NamedTuple):
+    """One row of a file.
+
+    Arguments:
+        number: Its place among the rows that are not blank, from 1.
+        line: The line of the file that it ends in.
+        cells: Its cells, without blanks around them.
+    """
+
+    number: int
+    line: int
+    cells: list[str]
+
+
+class Numbers:
+    """Reads the numbers in cells, which have one mark before decimals in the whole of a file.
+
+    Arguments:
+        separator: What separates the cells; a comma before decimals needs semicolons.
+        unit: What messages count: rows, or lines of the file.
+    """
+
+    def __init__(self, separator: str, unit: str = "row") -> None:
+        self._separator, self._unit = separator, unit
+        self._decimal: str | None = None
+
+    @property
+    def style(self) -> Style:
+        """How the cells that were read are written."""
+        return Style(self._separator, self._decimal or ".")
+
+    def __call__(self, cell: str, row: int, column: str | None = None) -> float:
+        """Return the number in a cell; a blank one, NaN or NA is missing.
+
+        Raises:
+            ValueError: There is no number, or its decimals are unlike those before.
+        """
+        if cell.lower() in _MISSING:
+            return float("nan")
+        text = self._with_point(cell, row)
+        # Python's numbers may have underscores between digits, and digits of any alphabet.
+        if cell.isascii() and "_" not in cell:
+            with contextlib.suppress(ValueError):
+                return float(text)
+        where = f"{self._unit} {row}" + ("" if column is None else f", column '{_shown(column)}',")
+        raise ValueError(f"'{_shown(cell)}' in {where} is not a number: {self._advice(cell, row)}")
+
+    def has_number(self, cell: str) -> bool:
+        """Return whether a cell holds a number that is not missing."""
+        with contextlib.suppress(ValueError):
+            return not np.isnan(Numbers(self._separator)(cell, 1))
+        return False
+
+    def has_text(self, cell: str) -> bool:
+        """Return whether a cell holds something that is neither a number nor missing."""
+        return not (cell.lower() in _MISSING | {"nan"} or self.has_number(cell))
+
+    def _with_point(self, cell: str, row: int) -> str:
+        """A cell with a point before decimals, where it may have a comma."""
+        mark = next((mark for mark in ",." if mark in cell), None)
+        if self._separator != ";" or mark is None:
+            return cell
+        if self._decimal not in (None, mark):
+            raise ValueError(
+                f"'{_shown(cell)}' in {self._unit} {row} has another mark before decimals "
+                "than other cells: write points or commas in all of them"
+            )
+        self._decimal = mark
+        return cell.replace(",", ".") if cell.count(",") == 1 and "." not in cell else cell
+
+    def _advice(self, cell: str, row: int) -> str:
+        if row == 1 and not cell[0].isdecimal():
+            return "if row 1 is a header, give every column a name that is not a number"
+        if self._separator == "\t" and "," in cell:
+            return "write a point, not a comma, before decimals"
+        return "cells are separated by commas, semicolons or tabs"
 
 
 def read_csv(path: Path) -> np.ndarray:
-    """Return the numbers of a table separated by commas or semicolons; an empty cell is NaN.
+    """Return the numbers of a table; a blank cell is NaN, and no row is a comment.
 
-    A single row or column becomes a list of numbers. There is no header row, and no row is a
-    comment.
+    A single row or column becomes a list of numbers, where the table has no header row.
+    """
+    return read_table(path).numbers
+
+
+def read_table(path: Path, columns: Sequence[str] | None = None) -> Table:
+    """Return the numbers of a table and its names.
+
+    Cells are separated by commas, semicolons or tabs and may be quoted. The first row is a header
+    if it has names. Where there are semicolons, decimals may follow a comma.
+
+    Arguments:
+        path: The file.
+        columns: Which columns are read, in this order; others are ignored. It does not matter to a
+            table without a header.
+    """
+    with open_rows(path) as (separator, rows):
+        first, numbers = next(rows), Numbers(separator)
+        has_names = any(map(numbers.has_text, first.cells)) or set(first.cells) >= set(
+            columns or ()
+        )
+        if columns is None or not has_names:
+            return _read_all(first, rows, numbers)
+        places = _find_columns(path, first.cells, columns)
+        return _read_some(first, rows, numbers, places)
+
+
+@contextlib.contextmanager
+def open_rows(path: Path) -> Iterator[tuple[str, Iterator[Row]]]:
+    """Open a table and yield what separates its cells, and its rows, of which there is one.
+
+    What is wrong with the table, a `ValueError`, becomes a sentence that names the file.
     """
     check_memory(
         f"The table in '{path}'",
@@ -29,48 +186,150 @@ def read_csv(path: Path) -> np.ndarray:
         limit=LARGEST_TABLE,
     )
     try:
-        table = _read(path)
+        with path.open(encoding="utf-8-sig") as file:
+            separator = _find_separator(file)
+            file.seek(0)
+            yield separator, _rows(file, separator)
+    except InputError:
+        raise
     except UnicodeDecodeError as error:
         raise InputError(f"'{path}' is not a table of numbers (it is not UTF-8 text).") from error
-    except ValueError as error:
+    except (ValueError, csv.Error) as error:
         raise InputError(f"'{path}' is not a table of numbers ({error}).") from error
-    return table.ravel() if 1 in table.shape else table
 
 
-def _read(path: Path) -> np.ndarray:
-    numbers, widths, separator = array("d"), set(), None
-    rows = 0
-    with path.open(encoding="utf-8-sig") as file:
-        for line in file:
-            if not line.strip():
-                continue
-            rows += 1
-            separator = separator or (";" if ";" in line else ",")
-            cells = line.split(separator)
-            widths.add(len(cells))
-            numbers.extend(_number(cell, rows, separator) for cell in cells)
-    if not rows:
+def format_rows(rows: Iterable[Sequence[str | float]], style: Style) -> bytes:
+    """Return rows of names and numbers as text, with all digits of 32 bits."""
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter=style.separator, lineterminator="\n")
+    for row in rows:
+        writer.writerow([c if isinstance(c, str) else _formatted(c, style) for c in row])
+    return text.getvalue().encode()
+
+
+def _formatted(number: float, style: Style) -> str:
+    return f"{number:.9g}".replace(".", style.decimal)
+
+
+def _rows(file: Iterable[str], separator: str) -> Iterator[Row]:
+    """The rows of a file that are not blank."""
+    reader = csv.reader(file, delimiter=separator, skipinitialspace=True, strict=True)
+    number = 0
+    for cells in reader:
+        if len(cells) > 1 or any(cell.strip() for cell in cells):
+            number += 1
+            yield Row(number, reader.line_num, [cell.strip() for cell in cells])
+    if not number:
         raise ValueError("it is empty")
+
+
+def _find_separator(file: Iterable[str]) -> str:
+    """The first separator that splits the first two lines into as many cells, if one does."""
+    lines = list(itertools.islice((line for line in file if line.strip()), 2))
+    if not lines:
+        raise ValueError("it is empty")
+    present = [separator for separator in _SEPARATORS if separator in lines[0]]
+    for separator in present:
+        widths = {len(next(csv.reader([line], delimiter=separator))) for line in lines}
+        if len(widths) == 1 and widths != {1}:
+            return separator
+    return present[0] if present else ","
+
+
+def _read_all(first: Row, rows: Iterator[Row], numbers: Numbers) -> Table:
+    """All columns of a table; whether there is a header and an index is known at its end."""
+    names = [cell if numbers.has_text(cell) else None for cell in first.cells]
+    cells, labels, widths = array("d"), [], {len(first.cells)}
+    for row in rows:
+        labels.append(row.cells[0])
+        widths.add(len(row.cells))
+        named = itertools.zip_longest(row.cells[1:], names[1 : len(row.cells)])
+        cells.extend(numbers(cell, row.number, name) for cell, name in named)
+    has_header = len(widths) == 1 and _is_header(first.cells, labels, numbers)
+    top = [] if has_header else [[numbers(cell, 1) for cell in first.cells]]
     if len(widths) > 1:
         raise ValueError(f"its rows have from {min(widths)} to {max(widths)} cells")
-    return np.frombuffer(numbers).reshape(rows, -1)
+    values = np.frombuffer(cells).reshape(len(labels), len(first.cells) - 1)
+    if has_header and _is_index(first.cells, labels, numbers):
+        return _with_index(first.cells, values, labels, numbers.style)
+    column = [numbers(label, row, names[0]) for row, label in enumerate(labels, start=2)]
+    values = np.column_stack([np.array(column, np.float64), values])
+    if has_header:
+        return Table(values, tuple(first.cells), None, None, numbers.style)
+    return Table(np.vstack([*top, values]), None, None, None, numbers.style)
 
 
-def _number(cell: str, row: int, separator: str) -> float:
-    """The number in a cell; nothing in it is a number that is missing."""
-    cell = cell.strip()
-    if not cell:
-        return float("nan")
-    try:
-        # Python's numbers may have underscores between digits, and digits of any alphabet.
-        if cell.isascii() and "_" not in cell:
-            return float(cell)
-    except ValueError:
-        pass
-    shown = cell if len(cell) <= _SHOWN else f"{cell[:_SHOWN]}..."
-    problem = f"'{shown}' in row {row} is not a number"
-    if separator == ";" and "," in cell:
-        raise ValueError(f"{problem}: write a point, not a comma, before decimals")
-    if row == 1 and cell[0].isalpha():
-        raise ValueError(f"{problem}: if this is a header, remove it")
-    raise ValueError(f"{problem}: cells are separated by commas or semicolons")
+def _with_index(
+    header: Sequence[str], values: np.ndarray, labels: Sequence[str], style: Style
+) -> Table:
+    """A table whose first column has the names of its rows."""
+    name, *columns = header
+    if not columns:
+        raise ValueError("it has no column of numbers")
+    return Table(values, tuple(columns), tuple(labels), name, style)
+
+
+def _read_some(first: Row, rows: Iterator[Row], numbers: Numbers, places: list[int]) -> Table:
+    """Some columns of a table with a header."""
+    cells, labels = array("d"), []
+    for row in rows:
+        if len(row.cells) != len(first.cells):
+            raise ValueError(
+                f"row {row.number} has {len(row.cells)} cells, and its header {len(first.cells)}"
+            )
+        labels.append(row.cells[0])
+        cells.extend(numbers(row.cells[i], row.number, first.cells[i]) for i in places)
+    if not labels:
+        raise ValueError("it has no row after its header")
+    has_index = 0 not in places and _is_index(first.cells, labels, numbers)
+    index = (tuple(labels), first.cells[0]) if has_index else (None, None)
+    values = np.frombuffer(cells).reshape(len(labels), -1)
+    return Table(values, tuple(first.cells[i] for i in places), *index, numbers.style)
+
+
+def _find_columns(path: Path, header: Sequence[str], columns: Sequence[str]) -> list[int]:
+    """The places of columns, found by their names."""
+    for name in columns:
+        if header.count(name) != 1:
+            number = "no column" if name not in header else "more than one column"
+            raise InputError(
+                f"'{path}' has {number} '{_shown(name)}'; the model takes the columns "
+                f"{', '.join(columns)}."
+            )
+    return [header.index(name) for name in columns]
+
+
+def _is_header(first: Sequence[str], labels: Sequence[str], numbers: Numbers) -> bool:
+    """Whether the first row has names.
+
+    It has if most of its cells are text, or if numbers in it are names: those of the rows as well,
+    or of columns beside rows with names, or numbered from 0 as pandas writes them.
+    """
+    if not labels:
+        return False
+    num_texts = sum(map(numbers.has_text, first))
+    num_numbers = sum(map(numbers.has_number, first))
+    if num_texts > num_numbers:
+        return True
+    if any(map(numbers.has_text, first[1:])):
+        return False
+    if first[0]:
+        return num_texts > 0 and list(first[1:]) == list(labels)
+    return any(map(numbers.has_text, labels)) or _is_numbered(first[1:], labels)
+
+
+def _is_index(first: Sequence[str], labels: Sequence[str], numbers: Numbers) -> bool:
+    """Whether the first column of a table with a header has the names of its rows."""
+    if not first[0] or list(first[1:]) == list(labels):
+        return True
+    return sum(map(numbers.has_text, labels)) > sum(map(numbers.has_number, labels))
+
+
+def _is_numbered(columns: Sequence[str], rows: Sequence[str]) -> bool:
+    """Whether columns and rows are numbered from 0, and there are more than by chance."""
+    numbered = all([str(i) for i in range(len(axis))] == list(axis) for axis in (columns, rows))
+    return numbered and max(len(columns), len(rows)) >= _NUMBERED
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."

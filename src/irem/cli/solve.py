@@ -27,10 +27,13 @@ from irem.cli.common import (
     print_json,
     progress_bar,
 )
+from irem.cli.names import AbstractNames
 from irem.cli.tally import Tally
 from irem.descent import Energy, Solution
 from irem.errors import InputError
 from irem.evaluation import Calibration, read_calibrations
+from irem.problem import Graph
+from irem.tasks import AbstractTask
 from irem.training import Run, solve_checked
 
 EXAMPLE = "Example: irem solve zoo:shortest-path lengths.csv --out distances.csv"
@@ -80,7 +83,8 @@ def command(
     if not 0 <= model < len(loaded.models):
         raise InputError(f"`model` must be from 0 to {len(loaded.models) - 1}, got {model}.")
     chosen = loaded.models[model]
-    pages = Pages.read(x, chosen, problems)
+    pages = Pages.read(x, chosen, loaded.task, problems)
+    _check_domain(chosen, pages)
     trust = None if max_error is None else (_calibration(loaded, model), max_error)
     tally = Tally(loaded.task.binary, budget(loaded, options["max_steps"]))
     # Who sets the rule or the budget of a descent gets that descent and no other.
@@ -109,32 +113,48 @@ class Pages(NamedTuple):
         x: The problems, along the first axis.
         alone: Whether the file holds one problem, without an axis of problems.
         page_size: How many make a page; `None` where all are answered at once.
+        names: What the file calls them.
     """
 
     model: Energy
-    x: np.ndarray
+    x: np.ndarray | Graph
     alone: bool
     page_size: int | None
+    names: AbstractNames
 
     @staticmethod
     def read(
-        path: Path, model: Energy, problems: int | None = None, largest: int = 2**23
+        path: Path,
+        model: Energy,
+        task: AbstractTask,
+        problems: int | None = None,
+        largest: int = 2**23,
     ) -> "Pages":
         """Read the problems in a file; of more than `largest` numbers, page by page."""
-        x, alone = model.format.as_stack(arrays.read(path), problems)
+        x, alone, names = arrays.read_problems(path, task, model.format, problems)
+        if isinstance(x, Graph):
+            return Pages(model, x, alone, None, names)
         paged = x.size > largest and len(x) > 1
         page_size = max(1, largest // (x.size // len(x))) if paged else None
         model.format.as_batch(x[:page_size])
-        return Pages(model, x, alone, page_size)
+        return Pages(model, x, alone, page_size, names)
 
     @property
     def problems(self) -> int:
         """How many there are."""
-        return len(self.x)
+        return len(self.x.edges) if isinstance(self.x, Graph) else len(self.x)
+
+    def parts(self) -> Iterator[tuple[int, Any]]:
+        """Yield the problems of every page, with the place of the first of them."""
+        if self.page_size is None or isinstance(self.x, Graph):
+            yield 0, self.x
+            return
+        for first in range(0, self.problems, self.page_size):
+            yield first, self.x[first : first + self.page_size]
 
     def solutions(self, *, by: Any, **options: Any) -> Iterator[Solution]:
         """Answer the problems by a function like `irem.solve`."""
-        if self.page_size is not None:
+        if self.page_size is not None and not isinstance(self.x, Graph):
             return irem.solve_pages(self.model, self.x, page_size=self.page_size, by=by, **options)
         found = by(self.model, self.x, **options)
         return iter([jax.tree.map(lambda leaf: leaf[0], found) if self.alone else found])
@@ -164,7 +184,7 @@ def _answer(pages: Pages, out: Path, solutions: Any, keep: _Filter, tally: Tally
     """Answer all problems and write the answers as they come, whole or not at all."""
     with (
         progress_bar("answering", pages.problems) as advance,
-        arrays.Writer.open(out, pages.problems) as writer,
+        arrays.Writer.open(out, pages.problems, pages.names) as writer,
         warnings.catch_warnings(),
     ):
         warnings.simplefilter("ignore", UserWarning)  # refused problems are told below
@@ -175,15 +195,23 @@ def _answer(pages: Pages, out: Path, solutions: Any, keep: _Filter, tally: Tally
 
 
 def _faults(model: Any, pages: Pages) -> tuple[str, ...]:
-    """Why the first few problems that are refused are, with their places."""
-    size = pages.page_size or pages.problems
-    for first in range(0, pages.problems, size):
-        some = pages.x if pages.page_size is None else pages.x[first : first + size]
+    """Why the first few problems that are refused are, with their places or names."""
+    for first, some in pages.parts():
         faults = enumerate(model.task.domain.faults(model.format.as_batch(some)[0]), first)
-        told = [f"Problem {i}: {fault}" for i, fault in faults if fault is not None]
+        told = [pages.names.about(i, fault) for i, fault in faults if fault is not None]
         if told:
             return tuple(told[:3])
     return ()
+
+
+def _check_domain(model: Any, pages: Pages) -> None:
+    """Refuse problems that are all outside the domain, in the words of their file."""
+    if pages.names.nodes(0) is None or model.task is None:
+        return
+    faults = model.task.domain.faults(model.format.as_batch(pages.x)[0])
+    if faults[0] is not None and None not in faults:
+        told = pages.names.renamed if pages.alone else pages.names.about
+        raise InputError(told(0, faults[0]))
 
 
 def _check_error(max_error: float | None, descent: DescentOptions) -> None:
