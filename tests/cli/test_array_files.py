@@ -165,10 +165,9 @@ def test_tables_of_commas_and_of_semicolons_are_read(text, tmp_path):
     [
         ("1,2\n#3,4\n5,6\n", "'#3' in row 2 is not a number"),
         ("# a comment\n1,2\n", "'# a comment' in row 1 is not a number"),
-        ("a,b\n1,2\n", "'a' in row 1 is not a number: if this is a header, remove it"),
-        ("a;b\n1;2\n", "'a' in row 1 is not a number: if this is a header, remove it"),
-        ("1,5;2,5\n", "'1,5' in row 1 is not a number: write a point, not a comma"),
-        ("1\t2\n", "separated by commas or semicolons"),
+        ("a,1\n2,3\n", "'a' in row 1 is not a number: if row 1 is a header, give every column a"),
+        ("a\tb\n1\t2,5\n", "'2,5' in row 2, column 'b', is not a number: write a point, not"),
+        ("1 2\n", "separated by commas, semicolons or tabs"),
         ("1_2,3\n", "'1_2' in row 1 is not a number"),
         ("\u0661,2\n", "in row 1 is not a number"),
         ("1,2\u20283,4\n", "in row 1 is not a number"),
