@@ -6,22 +6,19 @@ import contextlib
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Annotated, Any, BinaryIO, NamedTuple
+from typing import IO, Annotated, BinaryIO
 
 import numpy as np
 import typer
 
 from irem.cli import common as _common
-from irem.cli.csv_files import Table, format_rows, read_csv, read_table
-from irem.cli.edge_lists import EdgeList, read_edge_list
-from irem.cli.names import Absent, AbstractNames, NodeNames, NoNames, TableNames
+from irem.cli import graph_files
+from irem.cli.csv_files import format_rows, read_csv
+from irem.cli.names import AbstractNames
 from irem.cli.numpy_files import read_npy, read_npz
 from irem.descent import Solution
 from irem.errors import InputError
 from irem.files import whole_file
-from irem.formats import AbstractFormat, Graphs
-from irem.problem import Graph
-from irem.tasks import AbstractTask
 
 Problems = Annotated[
     int | None,
@@ -61,106 +58,29 @@ def read(path: Path, name: str = "x") -> np.ndarray:
         name: What the array is called in a .npz that holds several: `x` problems, `y` answers.
     """
     what = "problems" if name == "x" else "answers"
-    _check_input(path, what)
+    check_input(path, what)
     if path.suffix == ".csv":
         return read_csv(path)
     return read_npy(path, name) if path.suffix == ".npy" else read_npz(path, name, what)
 
 
-class ProblemFile(NamedTuple):
-    """What a file of problems holds.
+def check_input(path: Path, what: str, *, graphs: bool = False) -> None:
+    """Refuse a file that does not exist, or that does not end as files of arrays do.
 
     Arguments:
-        x: The problems along the first axis; graphs of different sizes as one batch.
-        alone: Whether it is one problem, without an axis of problems.
-        names: What the file calls them.
+        path: The file.
+        what: What it holds, in words.
+        graphs: Whether it may be one that networkx reads.
     """
-
-    x: np.ndarray | Graph
-    alone: bool
-    names: AbstractNames
-
-
-def read_problems(
-    path: Path, task: AbstractTask, format_: AbstractFormat, problems: int | None = None
-) -> ProblemFile:
-    """Return the problems in a file, with the names that they have there.
-
-    Arguments:
-        path: A .npy, .npz or .csv file. Where problems are graphs, a .csv may list their edges.
-        task: The task that they are problems of, which may know columns by their names.
-        format_: What problems look like.
-        problems: How many there are, where a shape may be read in several ways.
-    """
-    if path.suffix != ".csv":
-        return ProblemFile(*format_.as_stack(read(path), problems), NoNames())
-    _check_input(path, "problems")
-    edges = read_edge_list(path) if isinstance(format_, Graphs) else None
-    if edges is not None:
-        return _listed(edges, task, format_, problems)
-    table = read_table(path, getattr(task, "x_names", None))
-    if table.columns is None:
-        return ProblemFile(*format_.as_stack(table.numbers, problems), NoNames(table.style))
-    return _named(path, table, task, format_, problems)
-
-
-def read_answers(path: Path, task: AbstractTask, names: AbstractNames) -> np.ndarray:
-    """Return the answers in a file to problems that may have names.
-
-    Where both files have names, answers are found by them. Pairs that a list of distances leaves
-    out are infinitely far apart, and those that a list of connected pairs leaves out are not.
-    """
-    _check_input(path, "answers")
-    absent = Absent(0.0, 1.0) if task.binary else None
-    if not task.binary and getattr(task.any_size, "missing", False):
-        absent = Absent(np.inf, 0.0)
-    found = names.read_answers(path, absent) if path.suffix == ".csv" else None
-    return read(path, "y") if found is None else found
-
-
-def _check_input(path: Path, what: str) -> None:
-    if path.suffix not in _SUFFIXES:
+    more = graph_files.SUFFIXES if graphs else ()
+    if path.suffix not in _SUFFIXES + more:
+        also = f" (graphs also in {' or '.join(more)})" if graphs else ""
         raise InputError(
-            f"{what.capitalize()} come from a file ending in .npy, .npz or .csv, got '{path}'."
+            f"{what.capitalize()} come from a file ending in .npy, .npz or .csv{also}, got "
+            f"'{path}'."
         )
     if not path.is_file():
         raise InputError(f"There is no file '{path}'.")
-
-
-def _listed(
-    edges: EdgeList, task: AbstractTask, format_: AbstractFormat, problems: int | None
-) -> ProblemFile:
-    """The graphs of a list of edges."""
-    count = len(edges.graphs)
-    if problems not in (None, count):
-        raise InputError(f"'{edges.path}' lists the edges of {count} graphs, not of {problems}.")
-    missing = getattr(format_, "missing", False)
-    matrices = edges.matrices(missing=missing, both_ways=_is_symmetric(task))
-    return ProblemFile(format_.as_batch(matrices)[0], edges.alone, NodeNames(edges))
-
-
-def _is_symmetric(task: AbstractTask) -> bool:
-    """Whether a task takes no matrix in which an edge has one direction alone."""
-    directed, symmetric = np.array([[2.0, 1.0], [0.0, 2.0]]), np.array([[2.0, 1.0], [1.0, 2.0]])
-    return task.domain.fault(directed) is not None and task.domain.fault(symmetric) is None
-
-
-def _named(
-    path: Path, table: Table, task: AbstractTask, format_: AbstractFormat, problems: int | None
-) -> ProblemFile:
-    """The problems of a table whose columns have names."""
-    rows, columns = table.values.shape
-    is_square = isinstance(format_, Graphs) and rows == columns
-    if is_square and table.index == table.columns and problems in (None, 1):
-        return ProblemFile(table.values[None], True, TableNames(table, is_matrix=True))
-    x, alone = format_.as_stack(table.values, problems)
-    if is_square and alone and table.index is not None:
-        raise InputError(
-            f"The rows of '{path}' have other names than its columns; give the nodes of a graph in "
-            "the same order in both."
-        )
-    targets: Any = getattr(task, "y_names", None)
-    return ProblemFile(x, alone, TableNames(table, is_square and alone, targets))
 
 
 class Writer:

@@ -12,6 +12,7 @@ from irem import tasks
 from irem.checks import known
 from irem.cli import arrays
 from irem.cli.common import Json, print_json
+from irem.cli.problem_files import read_answers, read_problems
 from irem.errors import InputError
 from irem.tasks import AbstractTask
 from irem.verdicts import Verdict
@@ -29,9 +30,9 @@ def command(
     """Check answers to problems; exit code 1 where one of them does not hold."""
     known("task", task, tasks.TASKS)
     judge = for_users(task)
-    stack, alone, names = arrays.read_problems(x, judge, judge.any_size, problems)
+    stack, alone, names = read_problems(x, judge, judge.any_size, problems)
     batch, _ = judge.any_size.as_batch(stack)
-    answers = _answers(judge, batch, arrays.read_answers(y, judge, names), alone)
+    answers = _answers(judge, batch, read_answers(y, judge, names), alone)
     faults = judge.domain.faults(batch)
     refused = np.array([fault is not None for fault in faults])
     verdict, residual = judge.check(batch, answers)

@@ -6,14 +6,14 @@ import abc
 import dataclasses
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from irem.cli.csv_files import Style, Table, read_table
-from irem.cli.edge_lists import EdgeList, read_edge_list
+from irem.cli.edge_lists import Columns, EdgeList, read_edge_list
 from irem.errors import InputError
 
 Cells = list[str | float]
@@ -191,24 +191,42 @@ class TableNames(AbstractNames):
 
 @dataclasses.dataclass(frozen=True)
 class NodeNames(AbstractNames):
-    """The nodes of graphs have names, and so may the graphs; answers are lists of all pairs."""
+    """The nodes of graphs have names, and so may the graphs; answers are lists of all pairs.
 
-    edges: EdgeList
+    Arguments:
+        graphs: The nodes of every graph by its name.
+        columns: Where a list of edges has what.
+        written: How it writes numbers.
+    """
+
+    graphs: dict[str, tuple[str, ...]]
+    columns: Columns
+    written: Style
+
+    @staticmethod
+    def of_edges(edges: EdgeList) -> NodeNames:
+        """Return the names of a list of edges."""
+        return NodeNames(edges.graphs, edges.columns, edges.style)
+
+    @staticmethod
+    def of_nodes(nodes: Iterable[object]) -> NodeNames:
+        """Return the names of the nodes of one graph; a list has the usual columns."""
+        columns = Columns(("source", "target"), 0, 1, None, None)
+        return NodeNames({"": tuple(map(str, nodes))}, columns, Style())
 
     @property
     def style(self) -> Style:
         """How the list writes numbers."""
-        return self.edges.style
+        return self.written
 
     def header(self, shape: tuple[int, ...], *, alone: bool) -> list[str]:
         """Return the columns of the list; the answers are what the numbers of edges were."""
         del shape, alone
-        columns = self.edges.columns
-        return [columns.header[place] for place in columns.kept] + columns.added
+        return [self.columns.header[place] for place in self.columns.kept] + self.columns.added
 
     def rows(self, y: np.ndarray, first: int, *, alone: bool) -> Iterator[Cells]:
         """Yield a row for every pair of nodes, in both directions, and of a node with itself."""
-        graphs = list(self.edges.graphs.items())[first:]
+        graphs = list(self.graphs.items())[first:]
         for (name, nodes), answer in zip(graphs, [y] if alone else y, strict=False):
             for source, row in zip(nodes, answer.tolist(), strict=False):
                 for target, number in zip(nodes, row, strict=False):
@@ -216,7 +234,7 @@ class NodeNames(AbstractNames):
 
     def arrays(self, shape: tuple[int, ...], *, alone: bool) -> dict[str, np.ndarray]:
         """Return the names of nodes; those of smaller graphs are followed by empty ones."""
-        names, nodes = zip(*self.edges.graphs.items(), strict=True)
+        names, nodes = zip(*self.graphs.items(), strict=True)
         if alone:
             return {"nodes": np.array(nodes[0])}
         padded = [[*own, *[""] * (shape[0] - len(own))] for own in nodes]
@@ -224,13 +242,13 @@ class NodeNames(AbstractNames):
 
     def about(self, problem: int, sentence: str) -> str:
         """Return a sentence that names the graph."""
-        if self.edges.alone:
+        if self.columns.graph is None:
             return super().about(problem, sentence)
-        return f"Graph '{list(self.edges.graphs)[problem]}': {self.renamed(problem, sentence)}"
+        return f"Graph '{list(self.graphs)[problem]}': {self.renamed(problem, sentence)}"
 
     def nodes(self, problem: int) -> Sequence[str]:
         """Return the nodes in the order of the list."""
-        return list(self.edges.graphs.values())[problem]
+        return list(self.graphs.values())[problem]
 
     def read_answers(self, path: Path, absent: Absent | None) -> np.ndarray | None:
         """Return answers from a list of pairs, or from a matrix with the names of nodes."""
@@ -238,12 +256,12 @@ class NodeNames(AbstractNames):
         if answers is not None:
             return self._listed(answers, absent)
         table = read_table(path)
-        if table.index is None or not self.edges.alone:
+        if table.index is None or self.columns.graph is not None:
             return None
         return _matrix_by_name(path, table, self.nodes(0))
 
     def _row(self, graph: str, source: str, target: str, number: float) -> Cells:
-        columns = self.edges.columns
+        columns = self.columns
         cells: dict[int | None, str | float] = {
             columns.source: source,
             columns.target: target,
@@ -255,7 +273,7 @@ class NodeNames(AbstractNames):
 
     def _listed(self, answers: EdgeList, absent: Absent | None) -> np.ndarray:
         """The answers that a list has for the pairs of nodes, padded to one size."""
-        graphs = self.edges.graphs
+        graphs = self.graphs
         largest = max(map(len, graphs.values()))
         found = {name: np.full((largest, largest), np.nan) for name in graphs}
         for edge, (pair,) in answers.placed(graphs):
@@ -264,7 +282,7 @@ class NodeNames(AbstractNames):
             own = found[name][: len(nodes), : len(nodes)]
             self._complete(own, nodes, answers.path, absent)
             found[name][len(nodes) :], found[name][:, len(nodes) :] = 0.0, 0.0
-        return found[""] if self.edges.alone else np.stack(list(found.values()))
+        return found[""] if self.columns.graph is None else np.stack(list(found.values()))
 
     @staticmethod
     def _complete(

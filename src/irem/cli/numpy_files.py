@@ -1,12 +1,13 @@
 """Arrays of numbers in .npy and .npz files, which may hold anything else as well."""
 
 import contextlib
+import io
 import math
 import warnings
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Literal, NamedTuple
+from typing import IO, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -17,6 +18,9 @@ LARGEST_ARCHIVED = 2e9
 """Most bytes of an array in a .npz, all of which has to be in memory."""
 
 _NUMBERS = "fiub"
+_LONGEST_TEXT = 1000
+# Where entries are, by how a sparse matrix is stored.
+_SPARSE = {"csr": ("indices", "indptr"), "csc": ("indices", "indptr"), "coo": ("row", "col")}
 _ENCRYPTED = 0x1  # a flag of a member of a zip file
 _READ_HEADER = {
     (1, 0): np.lib.format.read_array_header_1_0,
@@ -70,21 +74,64 @@ def read_npz(path: Path, name: str, what: str) -> np.ndarray:
         what: What it holds, in words.
     """
     with _refusing_damage(path), zipfile.ZipFile(path) as archive:
-        member = _choose(archive, path, name, what)
-        if member.flag_bits & _ENCRYPTED:
-            raise ValueError("it is encrypted")
-        check_memory(
-            f"The array in '{path}'",
-            member.file_size,
-            "give it as a .npy file, which is read page by page",
-            limit=LARGEST_ARCHIVED,
-        )
-        with archive.open(member) as file:
-            header = _read_header(file, member.file_size, name)
-            content = file.read(header.size)
-        if len(content) < header.size:
-            raise ValueError("it is cut off")
-        return np.frombuffer(content, header.dtype).reshape(header.shape, order=header.order)
+        return _read_member(archive, _choose(archive, path, name, what), path, name)
+
+
+def read_sparse(path: Path) -> Any | None:
+    """Return the matrix in a .npz file that `scipy.sparse.save_npz` wrote; `None` in any other."""
+    with _refusing_damage(path), zipfile.ZipFile(path) as archive:
+        members = {m.filename[:-4]: m for m in archive.infolist() if m.filename.endswith(".npy")}
+        if not {"format", "shape", "data"} <= set(members):
+            return None
+        kind = _read_text(archive, members["format"])
+        if kind not in _SPARSE:
+            raise ValueError(f"its sparse matrix is stored as {kind}, not as csr, csc or coo")
+        names = ("data", *_SPARSE[kind], "shape")
+        *parts, shape = (_read_member(archive, members[name], path, name) for name in names)
+        return _sparse_matrix(path, kind, parts, tuple(map(int, shape)))
+
+
+def _sparse_matrix(path: Path, kind: str, parts: list[np.ndarray], shape: tuple[int, ...]) -> Any:
+    """The sparse matrix of these arrays, which are checked: SciPy's code trusts them."""
+    from scipy import sparse  # noqa: PLC0415  (not needed for other files)
+
+    if len(shape) != 2 or min(shape) < 1:
+        raise ValueError(f"its shape is {shape}")
+    check_memory(f"The sparse matrix in '{path}'", 8.0 * math.prod(shape), "give a smaller one")
+    data, first, second = parts
+    if kind == "coo":
+        return sparse.coo_array((data, (first, second)), shape)
+    matrix = (sparse.csr_array if kind == "csr" else sparse.csc_array)((data, first, second), shape)
+    matrix.check_format(full_check=True)
+    return matrix
+
+
+def _read_member(
+    archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path, name: str
+) -> np.ndarray:
+    """The array of one member of an archive."""
+    if member.flag_bits & _ENCRYPTED:
+        raise ValueError("it is encrypted")
+    check_memory(
+        f"The array in '{path}'",
+        member.file_size,
+        "give it as a .npy file, which is read page by page",
+        limit=LARGEST_ARCHIVED,
+    )
+    with archive.open(member) as file:
+        header = _read_header(file, member.file_size, name)
+        content = file.read(header.size)
+    if len(content) < header.size:
+        raise ValueError("it is cut off")
+    return np.frombuffer(content, header.dtype).reshape(header.shape, order=header.order)
+
+
+def _read_text(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> str:
+    """The few letters of a member that is an array of text."""
+    if member.file_size > _LONGEST_TEXT:
+        raise ValueError("the name of its format is too long")
+    text = np.load(io.BytesIO(archive.read(member)), allow_pickle=False).item()
+    return text.decode("ascii") if isinstance(text, bytes) else str(text)
 
 
 def _choose(archive: zipfile.ZipFile, path: Path, name: str, what: str) -> zipfile.ZipInfo:

@@ -28,6 +28,7 @@ from irem.cli.common import (
     progress_bar,
 )
 from irem.cli.names import AbstractNames
+from irem.cli.problem_files import read_problems
 from irem.cli.tally import Tally
 from irem.descent import Energy, Solution
 from irem.errors import InputError
@@ -61,7 +62,10 @@ def command(
     run: RunFolder,
     x: Annotated[
         Path,
-        typer.Argument(metavar="X", help="One problem, or a stack of problems: .npy, .npz, .csv."),
+        typer.Argument(
+            metavar="X",
+            help="One problem or several: .npy, .npz or .csv; of graphs also .graphml or .gml.",
+        ),
     ],
     out: Annotated[Path, typer.Option(help="Where the answers go: .npy, .npz or .csv.")],
     descent: DescentOptions,
@@ -131,7 +135,7 @@ class Pages(NamedTuple):
         largest: int = 2**23,
     ) -> "Pages":
         """Read the problems in a file; of more than `largest` numbers, page by page."""
-        x, alone, names = arrays.read_problems(path, task, model.format, problems)
+        x, alone, names = read_problems(path, task, model.format, problems)
         if isinstance(x, Graph):
             return Pages(model, x, alone, None, names)
         paged = x.size > largest and len(x) > 1
