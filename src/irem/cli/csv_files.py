@@ -24,6 +24,8 @@ _SHOWN = 20
 # In the order in which they are tried.
 _SEPARATORS = (";", ",", "\t")
 _MISSING = frozenset(("", "na", "n/a"))
+# Quoted cells may go on for several lines.
+_LINES_OF_TWO_ROWS = 20
 # So many rows or columns numbered from 0, as pandas writes them, are not there by chance.
 _NUMBERED = 3
 
@@ -224,15 +226,15 @@ def _rows(file: Iterable[str], separator: str) -> Iterator[Row]:
 
 
 def _find_separator(file: Iterable[str]) -> str:
-    """The first separator that splits the first two lines into as many cells, if one does."""
-    lines = list(itertools.islice((line for line in file if line.strip()), 2))
-    if not lines:
-        raise ValueError("it is empty")
-    present = [separator for separator in _SEPARATORS if separator in lines[0]]
+    """The first separator that splits the first two rows into as many cells, if one does."""
+    lines = list(itertools.islice((line for line in file if line.strip()), _LINES_OF_TWO_ROWS))
+    present = [separator for separator in _SEPARATORS if any(separator in line for line in lines)]
     for separator in present:
-        widths = {len(next(csv.reader([line], delimiter=separator))) for line in lines}
-        if len(widths) == 1 and widths != {1}:
-            return separator
+        with contextlib.suppress(csv.Error):
+            rows = itertools.islice(_rows(lines, separator), 2)
+            widths = {len(row.cells) for row in rows}
+            if len(widths) == 1 and widths != {1}:
+                return separator
     return present[0] if present else ","
 
 
