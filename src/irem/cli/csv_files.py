@@ -107,12 +107,19 @@ class Numbers:
         if cell.lower() in _MISSING:
             return float("nan")
         text = self._with_point(cell, row)
-        # Python's numbers may have underscores between digits, and digits of any alphabet.
-        if cell.isascii() and "_" not in cell:
+        if _may_be_number(text):
             with contextlib.suppress(ValueError):
                 return float(text)
         where = f"{self._unit} {row}" + ("" if column is None else f", column '{_shown(column)}',")
         raise ValueError(f"'{_shown(cell)}' in {where} is not a number: {self._advice(cell, row)}")
+
+    def of_row(self, cells: list[str], row: int, columns: Sequence[str | None]) -> list[float]:
+        """Return the numbers in the cells of a row, at once where they are plain ones."""
+        if self._separator != ";" and _may_be_number("".join(cells)):
+            with contextlib.suppress(ValueError):
+                return list(map(float, cells))
+        named = itertools.zip_longest(cells, columns[: len(cells)])
+        return [self(cell, row, column) for cell, column in named]
 
     def has_number(self, cell: str) -> bool:
         """Return whether a cell holds a number that is not missing."""
@@ -245,8 +252,7 @@ def _read_all(first: Row, rows: Iterator[Row], numbers: Numbers) -> Table:
     for row in rows:
         labels.append(row.cells[0])
         widths.add(len(row.cells))
-        named = itertools.zip_longest(row.cells[1:], names[1 : len(row.cells)])
-        cells.extend(numbers(cell, row.number, name) for cell, name in named)
+        cells.extend(numbers.of_row(row.cells[1:], row.number, names[1:]))
     has_header = len(widths) == 1 and _is_header(first.cells, labels, numbers)
     top = [] if has_header else [[numbers(cell, 1) for cell in first.cells]]
     if len(widths) > 1:
@@ -273,20 +279,20 @@ def _with_index(
 
 def _read_some(first: Row, rows: Iterator[Row], numbers: Numbers, places: list[int]) -> Table:
     """Some columns of a table with a header."""
-    cells, labels = array("d"), []
+    columns, cells, labels = tuple(first.cells[i] for i in places), array("d"), []
     for row in rows:
         if len(row.cells) != len(first.cells):
             raise ValueError(
                 f"row {row.number} has {len(row.cells)} cells, and its header {len(first.cells)}"
             )
         labels.append(row.cells[0])
-        cells.extend(numbers(row.cells[i], row.number, first.cells[i]) for i in places)
+        cells.extend(numbers.of_row([row.cells[i] for i in places], row.number, columns))
     if not labels:
         raise ValueError("it has no row after its header")
     has_index = 0 not in places and _is_index(first.cells, labels, numbers)
     index = (tuple(labels), first.cells[0]) if has_index else (None, None)
     values = np.frombuffer(cells).reshape(len(labels), -1)
-    return Table(values, tuple(first.cells[i] for i in places), *index, numbers.style)
+    return Table(values, columns, *index, numbers.style)
 
 
 def _find_columns(path: Path, header: Sequence[str], columns: Sequence[str]) -> list[int]:
@@ -331,6 +337,11 @@ def _is_numbered(columns: Sequence[str], rows: Sequence[str]) -> bool:
     """Whether columns and rows are numbered from 0, and there are more than by chance."""
     numbered = all([str(i) for i in range(len(axis))] == list(axis) for axis in (columns, rows))
     return numbered and max(len(columns), len(rows)) >= _NUMBERED
+
+
+def _may_be_number(text: str) -> bool:
+    """Whether a text has none of what only Python takes: underscores, digits of any alphabet."""
+    return text.isascii() and "_" not in text
 
 
 def _shown(text: str) -> str:
