@@ -49,6 +49,7 @@ ROOMS = (
     "descent",
     "energy",
     "evaluation",
+    "fitting",
     "formats",
     "methods",
     "nn",

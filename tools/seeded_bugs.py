@@ -51,7 +51,7 @@ BUGS = (
     ),
     Bug(
         "problems unlike those of the calibration are answered",
-        "evaluation/calibration.py",
+        "training/calibration.py",
         "np.where(familiar, errors, np.inf)",
         "errors",
         "evaluation/test_calibration.py",
@@ -65,7 +65,7 @@ BUGS = (
     ),
     Bug(
         "expected errors are those of problems that the weights were fitted to",
-        "evaluation/calibration.py",
+        "training/calibration.py",
         "_regress(design[~part], target[~part])",
         "_regress(design[part], target[part])",
         "evaluation/test_calibration.py",
@@ -331,7 +331,7 @@ BUGS = (
     ),
     Bug(
         "expected errors of unfamiliar problems are those of the nearest",
-        "evaluation/calibration.py",
+        "training/calibration.py",
         "((statistics >= self.low) & (statistics <= self.high)).all(1)",
         "((statistics >= self.low) & (statistics <= self.high)).any(1)",
         "evaluation/test_calibration_units.py evaluation/test_calibration.py",

@@ -2,6 +2,7 @@ from . import apps as apps
 from . import descent as descent
 from . import energy as energy
 from . import evaluation as evaluation
+from . import fitting as fitting
 from . import formats as formats
 from . import methods as methods
 from . import nn as nn
@@ -36,11 +37,14 @@ from .evaluation import calibrate as calibrate
 from .evaluation import compose as compose
 from .evaluation import evaluate as evaluate
 from .evaluation import trust as trust
+from .fitting import Effort as Effort
+from .fitting import fit as fit
 from .methods import IREM as IREM
 from .methods import Feedforward as Feedforward
 from .methods import FullUnroll as FullUnroll
 from .methods import IterativeFeedforward as IterativeFeedforward
 from .methods import LastSteps as LastSteps
+from .methods import Minimum as Minimum
 from .methods import PonderNet as PonderNet
 from .methods import Recurrent as Recurrent
 from .metrics import mse as mse
@@ -50,6 +54,7 @@ from .training import History as History
 from .training import NoReplay as NoReplay
 from .training import Replay as Replay
 from .training import Run as Run
+from .training import Validation as Validation
 from .training import load as load
 from .training import train as train
 from .verdicts import Check as Check

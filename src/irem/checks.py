@@ -10,6 +10,8 @@ from jaxtyping import Array
 
 from irem.errors import InputError
 
+_NUMBERS_AT_ONCE = 2**24
+
 
 def positive(name: str, value: int | float) -> None:
     """Refuse a size that is not above zero, or not finite."""
@@ -84,6 +86,31 @@ def numeric(
             "replace them."
         )
     return jax.numpy.asarray(array)
+
+
+def check_numbers(name: str, array: np.ndarray, *, missing: bool = False) -> None:
+    """Refuse rows that are not numbers, or not finite; they are read some at a time.
+
+    Arguments:
+        name: What the rows are called.
+        array: The rows, along the first axis, which may lie on a disk.
+        missing: Whether NaN passes: it means that a number is not there.
+    """
+    if array.dtype.kind not in "fiub":
+        raise InputError(f"`{name}` must hold numbers, got an array of {array.dtype}.")
+    if array.dtype.kind != "f" or array.ndim == 0:
+        return
+    size = max(1, _NUMBERS_AT_ONCE * array.shape[0] // max(1, array.size))
+    bad = 0
+    for first in range(0, array.shape[0], size):
+        some = array[first : first + size]
+        bad += int((np.isinf(some) if missing else ~np.isfinite(some)).sum())
+    if bad:
+        kind = "infinite" if missing else "NaN or infinite"
+        raise InputError(
+            f"`{name}` must be finite, but {bad} of its {array.size} numbers are {kind}; remove "
+            "those rows, or replace the numbers."
+        )
 
 
 def _count_not_finite(array: np.ndarray | Array) -> int:

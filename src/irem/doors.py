@@ -28,8 +28,8 @@ def as_array(x: Any) -> Any:
         return x
     if is_list(x):
         return _stack([np.asarray(as_array(one)) for one in x])
-    if _is_frame(x) or _is_series(x):
-        return _frame_numbers(x.to_frame())[:, 0] if _is_series(x) else _frame_numbers(x)
+    if is_frame(x) or is_series(x):
+        return _frame_numbers(x.to_frame())[:, 0] if is_series(x) else _frame_numbers(x)
     return as_matrix(x) if is_matrix(x) else x
 
 
@@ -44,14 +44,14 @@ def is_matrix(x: Any) -> bool:
     It is if it is a networkx graph, a sparse matrix, or a frame whose rows have the names of its
     columns.
     """
-    return is_graph(x) or _is_sparse(x) or (_is_frame(x) and _has_node_names(x))
+    return is_graph(x) or _is_sparse(x) or (is_frame(x) and _has_node_names(x))
 
 
 def is_list(x: Any) -> bool:
     """Return whether `x` is a list of matrices, frames or graphs, each of its own size."""
     if not isinstance(x, list | tuple) or not x:
         return False
-    if any(is_matrix(one) or _is_frame(one) for one in x):
+    if any(is_matrix(one) or is_frame(one) for one in x):
         return True
     return all(getattr(one, "ndim", None) == 2 for one in x)
 
@@ -68,7 +68,7 @@ def as_matrix(x: Any, *, missing: bool = False) -> np.ndarray:
         return _graph_numbers(x, missing)
     if _is_sparse(x):
         return _sparse_numbers(x) if missing and x.ndim == 2 else np.asarray(x.toarray())
-    return _frame_numbers(x) if _is_frame(x) else np.asarray(x)
+    return _frame_numbers(x) if is_frame(x) else np.asarray(x)
 
 
 class Labels(abc.ABC):
@@ -96,9 +96,9 @@ def labels_of(x: Any) -> Labels:
         return _ListLabels(tuple(x))
     if is_graph(x):
         return _GraphLabels(tuple(x))
-    if _is_frame(x):
+    if is_frame(x):
         return _FrameLabels(x.index, x.columns, _has_node_names(x))
-    return _SeriesLabels(x.index, x.name) if _is_series(x) else _NoLabels()
+    return _SeriesLabels(x.index, x.name) if is_series(x) else _NoLabels()
 
 
 class _NoLabels(Labels):
@@ -200,11 +200,13 @@ def _is_instance(x: Any, module: str, *names: str) -> bool:
     return isinstance(x, tuple(getattr(loaded, name) for name in names if hasattr(loaded, name)))
 
 
-def _is_frame(x: Any) -> bool:
+def is_frame(x: Any) -> bool:
+    """Return whether `x` is a frame of pandas."""
     return _is_instance(x, "pandas", "DataFrame")
 
 
-def _is_series(x: Any) -> bool:
+def is_series(x: Any) -> bool:
+    """Return whether `x` is a series of pandas."""
     return _is_instance(x, "pandas", "Series")
 
 

@@ -13,7 +13,8 @@ import irem
 from irem.methods import build_methods
 from irem.problem import Problem
 from irem.training import Candidates, finish, is_finished
-from irem.training.run import find_run, is_in_zoo
+from irem.training.run import find_run
+from irem.training.zoo_folder import is_in_zoo
 
 TASK = irem.tasks.get("addition", size=2)
 KEYS = jax.random.split(jax.random.key(0), 2)

@@ -16,15 +16,14 @@ from irem.training import run as run_module
 from irem.training.checkpoint import ArrayFile, save_arrays
 from irem.training.run import (
     FORMAT,
-    ZOO_FOLDER,
     _skeleton,
     find_run,
-    is_in_zoo,
     models_prefix,
     read_history,
     write_settings,
     zoo_names,
 )
+from irem.training.zoo_folder import ZOO_FOLDER, is_in_zoo
 
 ADDITION = irem.tasks.get("addition", size=2)
 SETTINGS = {"method": {"name": "feedforward"}, "network": {"width": 2, "depth": 1}}
@@ -124,17 +123,23 @@ def test_a_run_answers_with_the_same_first_guesses_unless_told_otherwise(monkeyp
     replace("solve_checked", "checked")
     energy = irem.energy.from_function(lambda x, y: jnp.sum((y - x) ** 2))
     trained = irem.IREM(energy, step_size=0.1)
+    x = np.array([3.0, 4.0, 3.0])
     for model in (trained, "baseline"):
         made = Run(ADDITION, (model,), 1, History.empty(1), {})
-        made.solve(3, starts=2)
-        made.solve(3, key=jax.random.key(5))
+        made.solve(x, starts=2)
+        made.solve(x[1:], starts=2)
+        made.solve(x, key=jax.random.key(5))
     names = [name for name, _, _ in calls]
-    assert names == ["checked", "checked", "plain", "plain"]
-    for _, arguments, options in calls[::2]:
-        assert arguments[1] == 3
-        assert options["starts"] == 2
-        assert (options["key"] == jax.random.key(0)).all()
-    assert all((options["key"] == jax.random.key(5)).all() for _, _, options in calls[1::2])
+    assert names == ["checked"] * 3 + ["plain"] * 3
+    assert (calls[0][1][1] == x).all()
+    assert all(options["starts"] == 2 for i in (0, 1, 3, 4) for options in [calls[i][2]])
+    whole, part = calls[0][2]["key"], calls[1][2]["key"]
+    # A problem has the same key wherever it stands, and another one than other problems.
+    assert (whole == whole[jnp.array([2, 1, 0])]).all()
+    assert whole[0] != whole[1]
+    assert (whole[1:] == part).all()
+    assert (calls[3][2]["key"] == jax.random.key(0)).all()
+    assert all((calls[i][2]["key"] == jax.random.key(5)).all() for i in (2, 5))
 
 
 def test_the_weights_of_a_run_are_its_average_if_it_has_one():

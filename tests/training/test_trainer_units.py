@@ -65,7 +65,8 @@ class Folder(RunFolder):
     def __init__(self):
         self.saved = []
 
-    def save(self, states, history, *, last):
+    def save(self, states, history, best, *, last):
+        assert best is None
         assert int(states.iteration[0]) == history.iteration[-1]
         self.saved.append((int(history.iteration[-1]), last))
 
@@ -105,9 +106,11 @@ def loop(monkeypatch):
         given, past = tiny(), History.empty(2)
         if done:
             past = trainer._record(past, done, infos(np.ones((2, done), bool)))
-        states, history = trainer._loop(
-            given, state_at(done), past, iterations, folder, seconds, shown
+        steps = trainer._Steps(given, given.task, iterations, None)
+        states, history, best = trainer._loop(
+            steps, state_at(done), past, None, folder, seconds, shown
         )
+        assert best is None
         assert int(states.iteration[0]) == iterations
         return lengths, shown.ends, history
 
@@ -235,7 +238,9 @@ def stopped(monkeypatch):
         given.clear()
         with pytest.raises(StopError):
             irem.train(TASK, model, key=KEY, **options)
-        return given
+        steps, *rest = given
+        assert (steps.task, steps.validation) == (TASK, None)
+        return [steps.training, *rest]
 
     return train
 

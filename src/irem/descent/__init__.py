@@ -35,6 +35,8 @@ from irem.descent.solution import Solution as Solution
 from irem.descent.solution import Trajectory as Trajectory
 from irem.descent.solver import solve as solve
 from irem.descent.solver import solve_pages as solve_pages
+from irem.descent.solver import solve_several as solve_several
+from irem.descent.starts import content_keys as content_keys
 from irem.descent.starts import split_key as split_key
 from irem.descent.steps import STEPS as STEPS
 from irem.descent.steps import FixedStep as FixedStep

@@ -78,6 +78,9 @@ class Solution(eqx.Module):
         trajectory: The answer after every step, if asked for.
         spread: With several starts: how much their answers differ, as the root of the mean squared
             distance from the mean of the answers, over entries and starts.
+        answers: If several were asked for: answers that differ, the one of lowest energy first, and
+            NaN where no more were found.
+        answer_energies: Their energies.
         expected_error: With a calibration: the mean squared error to expect of the answer.
         verdict: Of a model that knows its task: what a check of the answer says, as a number of
             `irem.Verdict`.
@@ -93,6 +96,8 @@ class Solution(eqx.Module):
     gradient_norm: Float[Array, "..."] | None = None
     trajectory: Trajectory | None = None
     spread: Float[Array, "..."] | None = None
+    answers: Float[Array, "..."] | None = None
+    answer_energies: Float[Array, "..."] | None = None
     expected_error: Float[Array, "..."] | None = None
     verdict: Int[Array, "..."] | None = None
     residual: Float[Array, "..."] | None = None

@@ -19,9 +19,18 @@ from irem.descent.protocols import MAX_STEPS, MOST_STEPS, Baseline, Energy, defa
 from irem.descent.rules import make_descent
 from irem.descent.searches import AbstractSearch
 from irem.descent.solution import Solution, Trajectory
-from irem.descent.starts import count_problems, first_points, lowest_of_starts, repeat
+from irem.descent.starts import (
+    count_problems,
+    distinct_starts,
+    first_points,
+    list_answers,
+    lowest_of_starts,
+    repeat,
+)
 from irem.descent.steps import Step
 from irem.errors import InputError
+
+_STARTS_PER_ANSWER = 8
 
 PAGE_NUMBERS = 2**23
 """How many numbers the problems of a page have where no page size is given: some 32 megabytes."""
@@ -105,6 +114,42 @@ def solve(
     solution = read_answers(model, walked, solution)
     if starts > 1:
         solution = lowest_of_starts(solution, starts)
+    solution = judged(model, x, solution, refused)
+    return _first(solution) if alone else solution
+
+
+def solve_several(
+    model: Energy,
+    x: Any,
+    *,
+    answers: int,
+    starts: int | None = None,
+    key: PRNGKeyArray | Key[Array, " problems"],
+    on_batch: Callable[[int], None] | None = None,
+) -> Solution:
+    """Answer problems that have several answers, and list those that differ.
+
+    Every problem is descended from several first guesses. `Solution.answers` has the ends that
+    differ, by energy; all else in the solution is about the one of lowest energy.
+
+    Arguments:
+        model: A trained model, or an energy.
+        x: One problem, or problems along a leading axis.
+        answers: How many answers to list for each problem.
+        starts: From how many guesses each is descended; by default eight for every answer.
+        key: As in `solve`.
+        on_batch: As in `solve`.
+    """
+    count("answers", answers)
+    starts = max(starts or 0, _STARTS_PER_ANSWER * answers)
+    x, alone = as_problems(model.format, x)
+    refused = refuse(model, x, alone=alone)
+    points = first_points(model, x, None, alone=alone, key=key, starts=starts)
+    walked, on_done = repeat(x, starts), count_problems(on_batch, starts)
+    with jax.default_matmul_precision("float32"):
+        found = minimise_all(make_descent(model), walked, points, on_done=on_done)
+    order = distinct_starts(found, starts, answers)
+    solution = list_answers(read_answers(model, walked, found), starts, order)
     solution = judged(model, x, solution, refused)
     return _first(solution) if alone else solution
 

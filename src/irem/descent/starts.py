@@ -1,12 +1,14 @@
 """First points of descents, and the best of several descents on one problem."""
 
+import dataclasses
+import math
 import operator
 from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Key, PRNGKeyArray, PyTree
+from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray, PyTree
 
 from irem.checks import numeric
 from irem.descent.algorithm2 import first_point
@@ -14,6 +16,8 @@ from irem.descent.footprint import check_starts
 from irem.descent.protocols import Energy
 from irem.descent.solution import Solution
 from irem.errors import InputError
+
+_SAME_POINT = 0.1
 
 
 def split_key(
@@ -82,6 +86,71 @@ def lowest_of_starts(solution: Solution, starts: int) -> Solution:
     lowest = jax.tree.map(lambda leaf: jax.vmap(operator.getitem)(leaf, best), by_problem)
     spread = jnp.sqrt(jnp.mean(jnp.var(by_problem.y, axis=1), axis=range(1, solution.y.ndim)))
     return Solution(**{**vars(lowest), "spread": spread})
+
+
+def distinct_starts(
+    solution: Solution, starts: int, answers: int
+) -> tuple[Int[Array, "problems answers"], Bool[Array, "problems answers"]]:
+    """Return which starts of every problem ended at different points, the lowest energy first.
+
+    Points count as one if they differ by less than a tenth, as the root of the mean square over
+    entries: the points of a trained landscape are of the size of 1.
+
+    Arguments:
+        solution: The ends of all descents, the starts of one problem following each other.
+        starts: Number of starts of every problem.
+        answers: How many to look for.
+
+    Returns:
+        For every problem the numbers of starts, and whether so many were found.
+    """
+    assert solution.energy is not None
+    points = solution.y.reshape(-1, starts, math.prod(solution.y.shape[1:]))
+    energies = solution.energy.reshape(-1, starts)
+
+    def of_problem(points: Array, energies: Array) -> tuple[Array, Array]:
+        def take(free: Array, _: None) -> tuple[Array, tuple[Array, Array]]:
+            best = jnp.argmin(jnp.where(free, energies, jnp.inf))
+            distance = jnp.sqrt(jnp.mean(jnp.square(points - points[best]), axis=1))
+            return free & (distance >= _SAME_POINT), (best, free[best])
+
+        return jax.lax.scan(take, jnp.isfinite(energies), length=answers)[1]
+
+    return jax.jit(jax.vmap(of_problem))(points, energies)
+
+
+def list_answers(
+    solution: Solution, starts: int, order: tuple[Int[Array, "..."], Bool[Array, "..."]]
+) -> Solution:
+    """Return the start of lowest energy of every problem, with the answers that differ from it."""
+    assert solution.energy is not None
+    chosen, found = order
+    pick = jax.vmap(operator.getitem)
+    several = solution.y.reshape(-1, starts, *solution.y.shape[1:])
+    missing = ~found.reshape(*found.shape, *(1,) * (solution.y.ndim - 1))
+    energies = pick(solution.energy.reshape(-1, starts), chosen)
+    return dataclasses.replace(
+        lowest_of_starts(solution, starts),
+        answers=jnp.where(missing, jnp.nan, pick(several, chosen)),
+        answer_energies=jnp.where(found, energies, jnp.nan),
+    )
+
+
+def content_keys(x: PyTree) -> Key[Array, " problems"]:
+    """Return a key for each problem of a batch that depends on its numbers alone.
+
+    First guesses drawn from it are the same whatever other problems are beside it.
+    """
+    return jax.jit(jax.vmap(_content_key))(x)
+
+
+def _content_key(x: PyTree) -> PRNGKeyArray:
+    mixed = jnp.uint32(0)
+    for leaf in jax.tree.leaves(x):
+        bits = jax.lax.bitcast_convert_type(jnp.asarray(leaf, jnp.float32), jnp.uint32).ravel()
+        places = jnp.arange(bits.size, dtype=jnp.uint32)
+        mixed = mixed * jnp.uint32(31) + jnp.sum((bits ^ (bits >> 15)) * (2 * places + 40503))
+    return jax.random.fold_in(jax.random.key(0), mixed)
 
 
 def count_problems(on_batch: Callable[[int], None] | None, starts: int) -> Callable[[int], None]:

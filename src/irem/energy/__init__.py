@@ -4,6 +4,7 @@ from irem.energy.base import AbstractEnergy as AbstractEnergy
 from irem.energy.base import AbstractJointEnergy as AbstractJointEnergy
 from irem.energy.conv import Conv as Conv
 from irem.energy.entrywise import Entrywise as Entrywise
+from irem.energy.equations import Equations as Equations
 from irem.energy.function import from_function as from_function
 from irem.energy.gine import GINE as GINE
 from irem.energy.lowrank import LowRank as LowRank
@@ -12,6 +13,7 @@ from irem.energy.mlp import MLP as MLP
 from irem.energy.pair import Pair as Pair
 from irem.energy.pair import Paths as Paths
 from irem.energy.polynomial import Polynomial as Polynomial
+from irem.energy.refiner import Refiner as Refiner
 from irem.energy.sat import SAT as SAT
 from irem.energy.sat import Clauses as Clauses
 from irem.energy.sat import Formulas as Formulas
@@ -31,6 +33,8 @@ ENERGIES: _Registry[type[AbstractEnergy]] = _Registry(
         "min-plus": MinPlus,
         "low-rank": LowRank,
         "entrywise": Entrywise,
+        "equations": Equations,
+        "refiner": Refiner,
     },
 )
 """Every energy that can be named in a recipe. The first one that fits a task is its default."""

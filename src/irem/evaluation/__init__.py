@@ -1,8 +1,5 @@
 """What is measured of any model, without the paper."""
 
-from irem.evaluation.calibration import Calibration as Calibration
-from irem.evaluation.calibration import read_calibrations as read_calibrations
-from irem.evaluation.calibration import write_calibrations as write_calibrations
 from irem.evaluation.composition import Composable as Composable
 from irem.evaluation.composition import compose as compose
 from irem.evaluation.composition import nested_errors as nested_errors
@@ -42,3 +39,6 @@ from irem.evaluation.scores import problem_errors as problem_errors
 from irem.evaluation.scores import score as score
 from irem.evaluation.scores import standard_error as standard_error
 from irem.evaluation.scores import summarise as summarise
+from irem.training.calibration import Calibration as Calibration
+from irem.training.calibration import read_calibrations as read_calibrations
+from irem.training.calibration import write_calibrations as write_calibrations

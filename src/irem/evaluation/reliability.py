@@ -10,9 +10,9 @@ from jaxtyping import PRNGKeyArray
 
 from irem.checks import count
 from irem.descent import Energy, Solution, solve
-from irem.evaluation.calibration import Calibration
 from irem.evaluation.scores import problem_errors, standard_error
 from irem.tasks import AbstractTask, Difficulty
+from irem.training.calibration import Calibration
 
 COVERAGES = tuple(round(0.1 * k, 1) for k in range(1, 11))
 """Shares of the problems that are answered, in a risk-coverage curve."""

@@ -53,6 +53,10 @@ class AbstractMethod(AbstractComponent):
         del task
         return self
 
+    def in_units(self, problem: Problem) -> Problem:
+        """Return a problem in the units of the loss."""
+        return problem
+
     @abc.abstractmethod
     def loss(
         self, problem: Problem, y0: Float[Array, "..."], *, key: PRNGKeyArray

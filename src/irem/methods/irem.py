@@ -84,7 +84,7 @@ class IREM(AbstractMethod):
 
     def bound_to(self, task: Any) -> IREM:
         """Return the method with its task, unless that holds arrays, which are no part of it."""
-        return dataclasses.replace(self, task=None if task.leaves() else task)
+        return dataclasses.replace(self, task=task.without_arrays())
 
     def describe(self) -> dict[str, dict[str, Any]]:
         """Return name and settings of the energy and of the gradient rule."""

@@ -15,6 +15,7 @@ from irem.methods.irem import IREM
 from irem.methods.iterative_feedforward import IterativeFeedforward
 from irem.methods.ponder import PonderNet
 from irem.methods.recurrent import Recurrent
+from irem.methods.scaled import Scaled
 from irem.methods.sizes import device_memory, model_bytes
 from irem.settings import HasFormat, Registry
 
@@ -26,6 +27,7 @@ METHODS: Registry[type[AbstractMethod]] = Registry(
         "programmatic": PonderNet,
         "iterative-feedforward": IterativeFeedforward,
         "irem": IREM,
+        "scaled": Scaled,
     },
 )
 """Every method that can be named in a recipe; the baselines in the order of the paper's table."""

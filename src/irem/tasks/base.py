@@ -1,5 +1,7 @@
 """What every task offers."""
 
+from __future__ import annotations
+
 import abc
 import dataclasses
 from collections.abc import Mapping
@@ -172,6 +174,15 @@ class AbstractTask(abc.ABC):
     def settings(self) -> dict[str, Any]:
         """Return the fields that are not arrays, as plain values."""
         return dict(_settings(self))
+
+    def without_arrays(self) -> AbstractTask | None:
+        """Return what a model keeps of its task: the task itself, unless that holds arrays."""
+        return None if self.leaves() else self
+
+    def for_chunk(self, number: int) -> AbstractTask:
+        """Return the task that a chunk of iterations draws its problems from, on the device."""
+        del number
+        return self
 
     def leaves(self) -> dict[str, Any]:
         """Return the fields that hold arrays, by name."""

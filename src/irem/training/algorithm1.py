@@ -88,8 +88,9 @@ def iterate(training: Training, state: TrainState) -> tuple[TrainState, StepInfo
     ended = Candidates(start.problem, jnp.where(finite, end, start.y))
     replay = training.replay.push(state.replay, ended)
 
+    constant = _constant_error(jax.vmap(state.method.in_units)(start.problem))
     after = TrainState(method, optimiser, replay, average, state.key, state.iteration + 1)
-    return after, StepInfo(loss, norm, applied, _constant_error(start.problem))
+    return after, StepInfo(loss, norm, applied, constant)
 
 
 def sample(training: Training, method: AbstractMethod, key: PRNGKeyArray) -> Candidates:

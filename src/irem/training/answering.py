@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Key, PRNGKeyArray, PyTree
 
-from irem.descent import Energy, Solution, default_max_steps, solve, split_key
+from irem.descent import Energy, Solution, default_max_steps, solve, solve_several, split_key
 from irem.verdicts import Verdict
 
 RETRIES = 3
@@ -26,6 +26,7 @@ def solve_checked(
     key: PRNGKeyArray | Key[Array, " problems"],
     retries: int = RETRIES,
     starts: int = 1,
+    answers: int = 1,
     on_batch: Callable[[int], None] | None = None,
 ) -> Solution:
     """Answer problems, check the answers, and think longer about those that fail their check.
@@ -40,11 +41,17 @@ def solve_checked(
         key: Where first guesses are drawn from, or one key for each problem.
         retries: How often an answer that fails is sought again.
         starts: First guesses of the first try, of which the lowest energy wins.
+        answers: How many different answers to list, as `irem.descent.solve_several` does, for
+            problems that have several.
         on_batch: Called with a number of problems whenever so many more have had their first try.
     """
     x, alone = model.format.as_batch(x)
     keys = split_key(key, jax.tree.leaves(x)[0].shape[0])
-    solution = solve(model, x, key=keys, starts=starts, on_batch=on_batch)
+    first = {"key": keys, "starts": starts, "on_batch": on_batch}
+    if answers > 1:
+        solution = solve_several(model, x, answers=answers, **first)
+    else:
+        solution = solve(model, x, **first)
     for attempt in range(1, retries + 1):
         failed = _failed(solution)
         if not failed.size:
@@ -85,10 +92,10 @@ def _better(solution: Solution, again: Solution, failed: np.ndarray) -> Solution
     improved = (new < old) & np.asarray(again.answered)
     steps = solution.steps.at[failed].add(again.steps)
     where, source = jnp.asarray(failed[improved]), jnp.asarray(np.flatnonzero(improved))
-    spread = solution.spread
+    of_starts = {n: getattr(solution, n) for n in ("spread", "answers", "answer_energies")}
     chosen = jax.tree.map(
         lambda a, b: a.at[where].set(b[source]),
-        dataclasses.replace(solution, spread=None),
-        dataclasses.replace(again, spread=None),
+        dataclasses.replace(solution, **dict.fromkeys(of_starts)),
+        dataclasses.replace(again, **dict.fromkeys(of_starts)),
     )
-    return dataclasses.replace(chosen, steps=steps, spread=spread)
+    return dataclasses.replace(chosen, steps=steps, **of_starts)

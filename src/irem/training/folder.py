@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -14,20 +14,26 @@ import numpy as np
 from irem.errors import InputError
 from irem.files import is_unfinished, remove_unfinished
 from irem.locks import locked
+from irem.methods import AbstractMethod
 from irem.training.algorithm1 import TrainState
 from irem.training.checkpoint import ArrayFile, keep_arrays, save_arrays
 from irem.training.optimisers import fixes_length
 from irem.training.run import (
     CHECKPOINT,
+    FIT,
     SETTINGS,
     History,
     iterations_done,
     models_prefix,
     read_history,
     read_settings,
+    write_plan,
     write_settings,
 )
 from irem.training.scalars import EVENTS
+
+Weights = AbstractMethod | None
+"""The weights of all models of a run, as a stack of methods."""
 
 _FINISHED = "finished"
 
@@ -41,11 +47,13 @@ class Checkpoints:
         resume: Go on with the run in the folder, if there is one. On the same device the result is
             bit for bit that of a run which was never stopped.
         seconds: At most this much work is lost to a crash, and one chunk of 100 iterations.
+        plan: What `irem.fit` chose, which is kept beside the settings.
     """
 
     folder: str | Path
     resume: bool = False
     seconds: float = 30.0
+    plan: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         """Refuse a time below zero."""
@@ -58,6 +66,10 @@ class Checkpoints:
     def path(self) -> Path:
         """The folder as a path."""
         return Path(self.folder)
+
+    def check(self) -> None:
+        """Refuse a folder that holds something else, or a run that is not to be resumed."""
+        _check_usable(self.path, self.resume)
 
 
 class RunFolder:
@@ -106,22 +118,35 @@ class RunFolder:
         write_settings(self.path, settings)
         return states, history
 
-    def save(self, states: TrainState, history: History, *, last: bool = False) -> None:
+    def keep_plan(self, plan: Mapping[str, Any] | None) -> None:
+        """Keep what `irem.fit` chose, where it has made a choice."""
+        if plan is not None:
+            write_plan(self.path, plan)
+
+    def best(self, best: Weights) -> Weights:
+        """Return the best weights that are kept in the folder, or those given where none are."""
+        if best is None or not (self.path / CHECKPOINT).exists():
+            return best
+        with ArrayFile.open(self.path / CHECKPOINT) as file:
+            return file.read(best, "['best']")
+
+    def save(
+        self, states: TrainState, history: History, best: Weights = None, *, last: bool = False
+    ) -> None:
         """Keep state and history, unless no model is good and a state that was is kept.
 
         Arguments:
             states: The whole state.
             history: What was measured on the way.
+            best: The weights with the least error on validation problems, if there are such.
             last: Whether training is over; the state is then kept whatever it is like.
         """
         good = bool(history.good.any())
         if self._holds_good and not (good or last):
             return
         chunks = np.asarray(len(history.iteration), np.int32)
-        save_arrays(
-            self.path / CHECKPOINT,
-            {"state": states, "history": dataclasses.asdict(history), "chunks": chunks},
-        )
+        kept = {"state": states, "history": dataclasses.asdict(history), "chunks": chunks}
+        save_arrays(self.path / CHECKPOINT, kept if best is None else {**kept, "best": best})
         self._holds_good, self._has_saved = good, True
 
     def keep_good(self) -> str:
@@ -175,7 +200,7 @@ def _is_only_begun(path: Path) -> bool:
     """Whether a folder holds a run without a checkpoint, and nothing of anybody else."""
     read_settings(path)
     return all(
-        file.name == SETTINGS
+        file.name in (SETTINGS, FIT)
         or file.name.startswith(EVENTS)
         or is_unfinished(file, SETTINGS)
         or is_unfinished(file, CHECKPOINT)

@@ -17,14 +17,17 @@ from jaxtyping import PRNGKeyArray
 
 from irem import tasks
 from irem.checks import known
-from irem.descent import Energy, Solution, solve
+from irem.descent import Energy, Solution, content_keys, solve
+from irem.doors import labels_of
 from irem.errors import InputError
 from irem.files import write_whole
-from irem.json_text import parse
+from irem.json_text import dump, parse, read_json
 from irem.methods import METHODS, AbstractMethod, build_method
 from irem.tasks import AbstractTask
 from irem.training.answering import solve_checked
+from irem.training.calibration import Calibration, read_calibrations
 from irem.training.checkpoint import ArrayFile
+from irem.training.zoo_folder import ZOO, ZOO_FOLDER
 from irem.trees import map_arrays
 from irem.version import __version__
 
@@ -35,6 +38,13 @@ FORMAT = 2
 
 SETTINGS, CHECKPOINT = "run.json", "checkpoint.safetensors"
 
+FIT = "fit.json"
+"""The file of a run that `irem.fit` made with what it chose and what it measured."""
+
+_NUMBERS_OF_A_REPORT = ("validation_mse", "validation_mse_sem", "trivial_mse", "steps_mean")
+_REMAKE = "fit the run again in another folder"
+# What histories of earlier versions lack.
+_LATER = ("constant_error", "validation_error")
 _FIRST_GUESS = 1.0
 _MOST_TIMES_USUAL, _FAR_ABOVE_CONSTANT = 100, 10
 
@@ -50,6 +60,8 @@ class History:
         skipped: Updates of the chunk that were skipped because they were not finite.
         constant_error: Mean error of the best constant answer to the problems of the chunk, by
             chunk and seed; NaN in runs of irem 0.2 and before.
+        validation_error: Error on validation problems at the end of the chunk, by chunk and seed;
+            NaN where it was not measured.
     """
 
     iteration: np.ndarray
@@ -57,6 +69,13 @@ class History:
     gradient_norm: np.ndarray
     skipped: np.ndarray
     constant_error: np.ndarray
+    validation_error: np.ndarray = dataclasses.field(default=None)  # pyright: ignore[reportAssignmentType]
+
+    def __post_init__(self) -> None:
+        """Fill in errors that were never measured."""
+        if self.validation_error is None:
+            nothing = np.full_like(self.loss, np.nan)
+            object.__setattr__(self, "validation_error", nothing)
 
     @staticmethod
     def empty(seeds: int) -> History:
@@ -74,6 +93,7 @@ class History:
             "gradient_norm": by_seed,
             "skipped": jax.ShapeDtypeStruct((chunks, seeds), np.int32),
             "constant_error": by_seed,
+            "validation_error": by_seed,
         }
 
     def append(self, **chunk: Any) -> History:
@@ -81,6 +101,13 @@ class History:
         old = vars(self)
         return History(
             **{n: np.concatenate([old[n], np.asarray([v], old[n].dtype)]) for n, v in chunk.items()}
+        )
+
+    def with_validation(self, errors: np.ndarray) -> History:
+        """Return this history with the errors on validation problems of its last chunk."""
+        last = np.asarray([errors], self.validation_error.dtype)
+        return dataclasses.replace(
+            self, validation_error=np.concatenate([self.validation_error[:-1], last])
         )
 
     @property
@@ -123,6 +150,9 @@ class Run(Generic[Model]):
         history: What was measured on the way.
         settings: Everything the run was made with.
         path: The folder it is kept in, if any.
+        calibrations: What error to expect of answers, for each model, where that was learned and
+            is not kept in the folder.
+        report: What `irem.fit` measured, by name; `None` for other runs.
     """
 
     task: AbstractTask
@@ -131,6 +161,8 @@ class Run(Generic[Model]):
     history: History
     settings: dict[str, Any]
     path: Path | None = None
+    calibrations: tuple[Calibration, ...] | None = None
+    report: dict[str, Any] | None = None
 
     @property
     def model(self) -> Model:
@@ -152,10 +184,14 @@ class Run(Generic[Model]):
     def solve(self, x: Any, *, key: PRNGKeyArray | None = None, **options: Any) -> Solution:
         """Answer problems with the model of a run with one seed, and check the answers.
 
+        Of a calibrated run every answer has an `expected_error`.
+
         Arguments:
-            x: One problem, or problems along a leading axis.
-            key: Where first guesses are drawn from; by default always the same.
-            options: As for `irem.training.solve_checked`: `retries`, `starts`, `on_batch`.
+            x: One problem, or problems along a leading axis: arrays, frames of pandas, graphs.
+            key: Where first guesses are drawn from; by default from the numbers of each problem, so
+                that its answer does not depend on the problems beside it.
+            options: As for `irem.training.solve_checked`: `answers`, `retries`, `starts`,
+                `on_batch`.
 
         Examples:
             >>> import irem, numpy as np
@@ -163,10 +199,26 @@ class Run(Generic[Model]):
             >>> bool(answer.verified), answer.y.diagonal().round(2).tolist()
             (True, [1.0, 0.5, 0.25])
         """
-        key = jax.random.key(0) if key is None else key
-        if isinstance(self.model, Energy):
-            return solve_checked(self.model, x, key=key, **options)
-        return solve(self.model, x, key=key, **options)  # pyright: ignore[reportArgumentType]
+        model: Any = self.model
+        if not isinstance(model, Energy):
+            key = jax.random.key(0) if key is None else key
+            return solve(model, x, key=key, **options)
+        batch, alone = model.format.as_batch(x)
+        keys = content_keys(batch) if key is None else key
+        solution = solve_checked(model, batch, key=keys, **options)
+        calibrations = self.calibrations or read_calibrations(self)
+        if calibrations is not None:
+            solution = calibrations[0].annotate(solution)
+        return jax.tree.map(operator.itemgetter(0), solution) if alone else solution
+
+    def predict(self, x: Any) -> Any:
+        """Return the answers alone, in the form of the problems.
+
+        A frame of pandas has a frame with the same index for its answers, a graph of networkx a
+        mapping by the names of its nodes, a list a list, and an array an array of NumPy.
+        """
+        names = getattr(self.task, "y_names", None)
+        return labels_of(x).attach(np.asarray(self.solve(x).y), names)
 
 
 def load(
@@ -201,7 +253,7 @@ def load(
         stacked = file.read(methods, prefix)
         done, history = read_history(file, seeds)
     models = tuple(model.bound_to(task) for model in unstack(stacked, seeds))
-    return Run(task, models, done, history, settings, path)
+    return Run(task, models, done, history, settings, path, report=read_report(path))
 
 
 def method_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -213,15 +265,22 @@ def method_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def models_prefix(settings: Mapping[str, Any]) -> str:
     """Return where in a checkpoint the weights of the trained models stand."""
+    if settings.get("validation"):
+        return "['best']"
     averaged = settings["average"]["name"] != "none"
     return "['state'].average" if averaged else "['state'].method"
 
 
-ZOO = "zoo:"
-"""What the name of a model that comes with irem begins with."""
-
-ZOO_FOLDER = Path(__file__).parents[1] / "zoo"
-"""The folder of the models that come with irem."""
+def read_report(path: Path) -> dict[str, Any] | None:
+    """Return what `irem.fit` measured of the run in `path`; `None` where it did not."""
+    if not (path / FIT).exists():
+        return None
+    kept = read_plan(path).get("report")
+    if kept is None:
+        return None
+    # What was not finite is null in a file.
+    unknown = dict.fromkeys(_NUMBERS_OF_A_REPORT, np.nan)
+    return {n: unknown.get(n) if value is None else value for n, value in kept.items()}
 
 
 def find_run(path: str | Path) -> Path:
@@ -236,11 +295,6 @@ def find_run(path: str | Path) -> Path:
 def zoo_names() -> list[str]:
     """Return the names of the models that come with irem, without `zoo:` before them."""
     return sorted(p.name for p in ZOO_FOLDER.iterdir() if (p / SETTINGS).is_file())
-
-
-def is_in_zoo(path: Path) -> bool:
-    """Return whether a folder belongs to the zoo, to which nothing is written."""
-    return path.parent == ZOO_FOLDER
 
 
 def iterations_done(path: Path) -> int:
@@ -259,8 +313,8 @@ def read_history(file: ArrayFile, seeds: int) -> tuple[int, History]:
     done = np.asarray(file.read(like["iteration"], "['state'].iteration"))
     chunks = int(file.read(like["chunks"], "['chunks']"))
     shapes = History.shapes(chunks, seeds)
-    if "['history']['constant_error']" not in file.shapes("['history']"):
-        del shapes["constant_error"]
+    kept = file.shapes("['history']")
+    shapes = {n: s for n, s in shapes.items() if n not in _LATER or f"['history']['{n}']" in kept}
     arrays = {name: np.asarray(a) for name, a in file.read(shapes, "['history']").items()}
     ends = [0, *arrays["iteration"].tolist()]
     if any(end <= before for before, end in itertools.pairwise(ends)) or (done != ends[-1]).any():
@@ -269,7 +323,7 @@ def read_history(file: ArrayFile, seeds: int) -> tuple[int, History]:
             f"{ends[-1]}; restore it, or train the run again."
         )
     unknown = np.full((chunks, seeds), np.nan, np.float32)
-    return ends[-1], History(**{"constant_error": unknown, **arrays})
+    return ends[-1], History(**{**dict.fromkeys(_LATER, unknown), **arrays})
 
 
 def read_keys(settings: Mapping[str, Any]) -> list[list[int]]:
@@ -327,6 +381,19 @@ def _is_finite(model: Any) -> bool:
 def write_settings(path: Path, settings: dict[str, Any]) -> None:
     """Keep the settings of a run in its folder."""
     write_whole(path / SETTINGS, (json.dumps(settings, indent=2) + "\n").encode())
+
+
+def read_plan(path: Path) -> dict[str, Any]:
+    """Return what `irem.fit` kept in the folder of a run."""
+    kept = read_json(path / FIT, _REMAKE)
+    if not isinstance(kept, dict) or not isinstance(kept.get("report", {}), dict):
+        raise InputError(f"'{path / FIT}' is damaged; {_REMAKE}.")
+    return kept
+
+
+def write_plan(path: Path, plan: Mapping[str, Any]) -> None:
+    """Keep what `irem.fit` chose, and what it measured, in the folder of a run."""
+    write_whole(path / FIT, (dump(plan, indent=2) + "\n").encode())
 
 
 def unstack(methods: AbstractMethod, seeds: int) -> tuple[AbstractMethod, ...]:

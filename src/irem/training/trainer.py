@@ -1,14 +1,16 @@
 """Training, from first iteration to last, with everything that can happen in between."""
 
 import contextlib
+import dataclasses
 import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 import optax
 from jaxtyping import Array, Key
@@ -29,11 +31,12 @@ from irem.training.algorithm1 import (
     sample,
 )
 from irem.training.averages import AVERAGES, AbstractAverage, NoAverage
-from irem.training.folder import Checkpoints, RunFolder
+from irem.training.folder import Checkpoints, RunFolder, Weights
 from irem.training.optimisers import OPTIMISERS, AbstractOptimiser, Adam
 from irem.training.progress import Progress
 from irem.training.replay import REPLAYS, AbstractReplay, NoReplay, Replay
 from irem.training.run import FORMAT, History, Run, unstack
+from irem.training.validation import Validation, is_best
 from irem.trees import is_key, map_arrays
 from irem.version import __version__
 
@@ -53,7 +56,7 @@ def train(
     task: AbstractTask,
     method: Method,
     *,
-    iterations: int = 10_000,
+    iterations: int | Validation = 10_000,
     batch_size: int = 128,
     optimiser: AbstractOptimiser | optax.GradientTransformation | None = None,
     replay: AbstractReplay | None = None,
@@ -72,7 +75,8 @@ def train(
     Arguments:
         task: The source of problems.
         method: What is trained.
-        iterations: Number of updates.
+        iterations: Number of updates; or a `Validation`, which stops earlier where models no longer
+            become better on problems that training never sees, and chooses the best weights.
         batch_size: Fresh problems in an iteration; a replay puts as many beside them.
         optimiser: `Adam(...)`, or any Optax transformation; by default `Adam()`.
         replay: The source of the other half of the starting candidates; by default `Replay()`
@@ -90,6 +94,10 @@ def train(
         DivergenceError: Most updates of a chunk were not finite, in every model. The last state
             that was saved and was good by its loss (`History.good`) is kept in `out`.
     """
+    validation = iterations if isinstance(iterations, Validation) else None
+    if validation is not None:
+        iterations = validation.iterations
+    assert not isinstance(iterations, Validation)
     count("iterations", iterations)
     if iterations > _MOST_ITERATIONS:
         raise InputError(f"`iterations` must be at most {_MOST_ITERATIONS:,}, got {iterations:,}.")
@@ -102,18 +110,23 @@ def train(
     if isinstance(rule, AbstractOptimiser):
         rule = rule.transformation(int(iterations))
     keys, methods = _stack(key, method)
-    training = Training(task, rule, replay, average, int(batch_size))
+    training = Training(task.for_chunk(0), rule, replay, average, int(batch_size))
     one = method if key.ndim == 0 else map_arrays(lambda a: a[0], method)
     _check_fit(training, one, keys)
     settings = _describe(training, method, optimiser, int(iterations), keys)
+    if validation is not None:
+        settings["validation"] = validation.describe()
     checkpoints = Checkpoints(out) if isinstance(out, str | Path) else out
     with _told_if_out_of_memory():
         states = eqx.filter_vmap(lambda m, k: init(training, m, k))(methods, keys)
-        states, history = _run(training, states, settings, checkpoints, progress)
-    models = unstack(average.read(states.average, states.method), keys.shape[0])
+        steps = _Steps(training, task, int(iterations), validation)
+        states, history, best = _run(steps, states, settings, checkpoints, progress)
+    chosen = average.read(states.average, states.method) if best is None else best
+    models = unstack(chosen, keys.shape[0])
     trained = tuple(model.bound_to(task) for model in models)
     path = None if checkpoints is None else checkpoints.path
-    return Run(task, trained, int(iterations), history, settings, path)  # pyright: ignore[reportReturnType]
+    done = int(states.iteration[0])
+    return Run(task, trained, done, history, settings, path)  # pyright: ignore[reportReturnType]
 
 
 def _describe(
@@ -143,16 +156,74 @@ def _describe(
     return json.loads(json.dumps(settings, default=repr))
 
 
+class _Steps(NamedTuple):
+    """What is done, and for how long.
+
+    Arguments:
+        training: What stays the same from iteration to iteration.
+        task: The source of problems, of which every chunk of iterations may have another part.
+        iterations: Number of updates.
+        validation: Problems by whose error training stops, if it does.
+    """
+
+    training: Training
+    task: AbstractTask
+    iterations: int
+    validation: Validation | None
+
+    def for_chunk(self, number: int) -> Training:
+        """Return what a chunk of iterations trains with."""
+        if self.task is self.training.task:
+            return self.training
+        return dataclasses.replace(self.training, task=self.task.for_chunk(number))
+
+    def averaged(self, states: TrainState) -> AbstractMethod:
+        """Return the stack of models that training would end with now."""
+        return self.training.average.read(states.average, states.method)
+
+    def first_best(self, states: TrainState) -> Weights:
+        """Return the weights to begin with where the best ones are kept."""
+        return None if self.validation is None else self._copied(states)
+
+    def validated(
+        self, states: TrainState, history: History, best: Weights
+    ) -> tuple[History, Weights]:
+        """Return the history with errors on validation problems, and the best weights, if due."""
+        done = int(history.iteration[-1])
+        if self.validation is None or not self.validation.is_due(done):
+            return history, best
+        averaged = self._copied(states)
+        models = unstack(averaged, states.iteration.shape[0])
+        history = history.with_validation(self.validation.errors(models))
+        better = jnp.asarray(is_best(history))
+
+        def choose(new: Any, old: Any) -> Any:
+            if not eqx.is_array(new):
+                return new
+            return jnp.where(better.reshape(-1, *(1,) * (new.ndim - 1)), new, old)
+
+        return history, jax.tree.map(choose, averaged, best)
+
+    def is_over(self, done: int, history: History) -> bool:
+        """Return whether training ends here."""
+        stopped = self.validation is not None and self.validation.is_over(history)
+        return done >= self.iterations or stopped
+
+    def _copied(self, states: TrainState) -> AbstractMethod:
+        """A copy: the states are donated to the next chunk."""
+        return map_arrays(jnp.array, self.averaged(states))
+
+
 def _run(
-    training: Training,
+    steps: _Steps,
     states: TrainState,
     settings: dict[str, Any],
     checkpoints: Checkpoints | None,
     progress: bool | str,
-) -> tuple[TrainState, History]:
+) -> tuple[TrainState, History, Weights]:
     """Train from the given states, or from those of the folder, to the end."""
-    seeds, iterations = states.iteration.shape[0], settings["iterations"]
-    history = History.empty(seeds)
+    seeds, iterations = states.iteration.shape[0], steps.iterations
+    history, best = History.empty(seeds), steps.first_best(states)
     with contextlib.ExitStack() as stack:
         folder, seconds = None, 0.0
         if checkpoints is not None:
@@ -160,39 +231,43 @@ def _run(
             held = RunFolder.hold(path, settings, resume=checkpoints.resume)
             folder = stack.enter_context(held)
             states, history = folder.start(settings, states, history)
+            folder.keep_plan(checkpoints.plan)
+            best = folder.best(best)
         path = None if folder is None else folder.path
         done = int(states.iteration[0])
         shown = stack.enter_context(Progress(path, iterations, seeds, progress, done))
-        return _loop(training, states, history, iterations, folder, seconds, shown)
+        return _loop(steps, states, history, best, folder, seconds, shown)
 
 
 def _loop(
-    training: Training,
+    steps: _Steps,
     states: TrainState,
     history: History,
-    iterations: int,
+    best: Weights,
     folder: RunFolder | None,
     checkpoint_seconds: float,
     shown: Progress,
-) -> tuple[TrainState, History]:
-    done = int(states.iteration[0])
+) -> tuple[TrainState, History, Weights]:
+    done, iterations = int(states.iteration[0]), steps.iterations
     saved_at = time.monotonic()
     with Interrupt(_STOPPING) as interrupt:
-        while done < iterations:
+        while not steps.is_over(done, history):
             end = min(iterations, (done // _CHUNK + 1) * _CHUNK)
-            states, infos = run_chunk(training, states, end - done)
+            states, infos = run_chunk(steps.for_chunk(done // _CHUNK), states, end - done)
             history = _record(history, end, infos)
             shown.show(history)
             if history.diverging.all() and (end - done == _CHUNK or end == iterations):
                 raise DivergenceError(_diverged(done, end, folder))
             done = end
+            history, best = steps.validated(states, history, best)
+            over = steps.is_over(done, history)
             due = time.monotonic() - saved_at >= checkpoint_seconds
-            if folder is not None and (due or done == iterations or interrupt.asked):
-                folder.save(states, history, last=done == iterations)
+            if folder is not None and (due or over or interrupt.asked):
+                folder.save(states, history, best, last=over)
                 saved_at = time.monotonic()
             if interrupt.asked:
                 raise KeyboardInterrupt
-    return states, history
+    return states, history, best
 
 
 def _stack(key: Array, method: AbstractMethod) -> tuple[Key[Array, " seeds"], AbstractMethod]:
@@ -267,6 +342,7 @@ def _record(history: History, done: int, infos: StepInfo) -> History:
         gradient_norm=mean(infos.gradient_norm),
         skipped=(~applied).sum(1),
         constant_error=np.asarray(infos.constant_error).mean(1),
+        validation_error=np.full(applied.shape[0], np.nan),
     )
 
 

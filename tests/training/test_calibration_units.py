@@ -10,10 +10,10 @@ from scipy import optimize
 
 import irem
 from irem import Calibration, Solution
-from irem.evaluation import calibration as module
 from irem.evaluation import read_calibrations, write_calibrations
-from irem.evaluation.calibration import _bound, _mean, _quadratic, _regress, _statistics
 from irem.training import History, Run
+from irem.training import calibration as module
+from irem.training.calibration import _bound, _mean, _quadratic, _regress, _statistics
 
 NAN = np.nan
 

@@ -7,7 +7,7 @@ import json
 import shlex
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import jax.numpy as jnp
 import numpy as np
@@ -15,7 +15,10 @@ import numpy as np
 from irem.descent import Solution
 from irem.errors import InputError
 from irem.files import write_whole
-from irem.training import Run, is_in_zoo
+from irem.training.zoo_folder import is_in_zoo
+
+if TYPE_CHECKING:
+    from irem.training.run import Run
 
 CALIBRATION = "calibration.json"
 """The file of a run folder that holds the calibrations of its models."""
@@ -25,7 +28,6 @@ _CLIP = 4.0  # statistics beyond so many deviations count as there
 _KNOTS = 64
 # How far a statistic may lie outside the range of the validation problems, as a share of it.
 _MARGIN = 0.5
-_FEWEST = 50
 _TINY = 1e-30
 _STATISTICS = 10
 # How many numbers the fields of a calibration have.
@@ -63,16 +65,19 @@ class Calibration:
     scores: np.ndarray
     errors: np.ndarray
 
+    fewest: ClassVar[int] = 50
+    """Least number of validation problems to fit to."""
+
     @staticmethod
     def fit(solutions: Sequence[Solution], by_shape: Sequence[np.ndarray]) -> Calibration:
         """Fit to answers of validation problems, of one or more shapes, and their errors."""
         errors = np.concatenate([np.asarray(e, np.float64) for e in by_shape])
         statistics = np.concatenate([_statistics(s) for s in solutions])
         usable = np.isfinite(statistics).all(1) & np.isfinite(errors)
-        if usable.sum() < _FEWEST:
+        if usable.sum() < Calibration.fewest:
             raise InputError(
-                f"A calibration needs at least {_FEWEST} validation problems that were answered, "
-                f"got {usable.sum()}."
+                f"A calibration needs at least {Calibration.fewest} validation problems that were "
+                f"answered, got {usable.sum()}."
             )
         statistics, errors = statistics[usable], errors[usable]
         margin = _MARGIN * np.ptp(statistics, axis=0) + 1e-6
