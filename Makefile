@@ -31,8 +31,8 @@ lint: install
 
 # Most of the time of the tests is compiling code that runs once: neither LLVM's optimisation nor
 # XLA's newer fusion emitters pay. The older emitters join products and sums where the processor
-# can, which rounds differently; AVX has no such instruction.
-QUICK_TO_COMPILE := --xla_backend_optimization_level=0
+# can, which rounds differently; AVX has no such instruction. Each process has a core to itself.
+QUICK_TO_COMPILE := --xla_backend_optimization_level=0 --xla_cpu_parallel_codegen_split_count=1
 ifeq ($(shell uname -m),x86_64)
 QUICK_TO_COMPILE += --xla_cpu_use_fusion_emitters=false --xla_cpu_max_isa=AVX
 endif

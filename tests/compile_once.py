@@ -1,0 +1,20 @@
+"""A plugin of pytest: keep compiled programs on disk during one run of the tests.
+
+JAX compiles a program again for every new function, and after `free_programs` dropped it. Every
+process has a folder of its own: JAX does not expect two to write one.
+"""
+
+import gc
+import tempfile
+
+import jax
+
+
+def pytest_configure(config):
+    folder = tempfile.TemporaryDirectory(prefix="compiled-")
+    config.add_cleanup(folder.cleanup)
+    jax.config.update("jax_compilation_cache_dir", folder.name)
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+    # Tracing makes so many objects that Python would look for garbage every few milliseconds.
+    gc.set_threshold(20_000, 20, 10)
