@@ -17,6 +17,7 @@ from irem.trees import map_arrays
 
 BATCH = 4
 step = eqx.filter_jit(iterate)
+slope = eqx.filter_jit(lambda energy, x, y: jax.grad(lambda y: energy(x, y))(y))
 
 
 def make(name="addition", replay=None, step_size=100.0, seed=0, **settings):
@@ -71,9 +72,9 @@ def test_the_update_is_adam_on_the_mean_square_of_fresh_and_replayed_problems(na
         total, entries, ends = 0.0, 0.0, []
         for problem, y in zip(problems, starts, strict=True):
             for _ in range(4):
-                y = y - 100.0 * jax.grad(lambda y, p=problem: method.energy(p.x, y))(y)
+                y = y - 100.0 * slope(method.energy, problem.x, y)
             y = jax.lax.stop_gradient(y)
-            y = y - 100.0 * jax.grad(lambda y, p=problem: method.energy(p.x, y))(y)
+            y = y - 100.0 * slope(method.energy, problem.x, y)
             mask = jnp.ones_like(y) if problem.mask is None else problem.mask
             total, entries = total + jnp.sum(mask * (y - problem.y) ** 2), entries + mask.sum()
             ends.append(y)
