@@ -6,7 +6,7 @@ import contextlib
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Annotated, BinaryIO
+from typing import IO, Annotated, Any, BinaryIO
 
 import numpy as np
 import typer
@@ -41,6 +41,8 @@ _FIELDS = (
     "spread",
     "expected_error",
 )
+# What it says of further answers, if several were asked for.
+_SEVERAL = ("answers", "answer_energies")
 
 
 def check_output(out: Path, x: Path) -> None:
@@ -112,28 +114,32 @@ class Writer:
     def add(self, solution: Solution, abstained: np.ndarray) -> None:
         """Write the next answers; those that are left out become NaN."""
         several = np.ndim(solution.steps) > 0
-        y = np.asarray(solution.y)
-        y = np.where(
-            abstained.reshape(abstained.shape + (1,) * (y.ndim - abstained.ndim)), np.nan, y
-        )
+        y = _without(abstained, solution.y)
         fields = {"abstained": abstained}
         for name in _FIELDS:
             if getattr(solution, name) is not None:
                 fields[name] = np.asarray(getattr(solution, name))
+        for name in _SEVERAL:
+            if getattr(solution, name) is not None:
+                fields[name] = _without(abstained, getattr(solution, name))
         for name, value in fields.items():
             self._fields.setdefault(name, []).append(value)
         self._shape = y.shape[1:] if several else y.shape
         if self._kind == ".csv":
-            self._add_rows(y, alone=not several)
+            self._add_rows(y, fields.get("answers"), alone=not several)
             return
         if self._answers is None:
             self._answers = self._begin((self._problems, *y.shape[1:]) if several else y.shape)
         self._answers.write(np.ascontiguousarray(y, np.float32).tobytes())
 
-    def _add_rows(self, y: np.ndarray, *, alone: bool) -> None:
-        """Write the next rows of a table, after its header."""
+    def _add_rows(self, y: np.ndarray, answers: np.ndarray | None, *, alone: bool) -> None:
+        """Write the next rows of a table, after its header; further answers follow the first."""
         header = None if self._written else self._names.header(self._shape, alone=alone)
         rows = self._names.rows(y, self._written, alone=alone)
+        if answers is not None:
+            further = _beside(answers, alone=alone)
+            rows = ([*row, *more.ravel().tolist()] for row, more in zip(rows, further, strict=True))
+            header = None if header is None else _numbered(header, *further.shape[1:])
         self._file.write(format_rows([] if header is None else [header], self._names.style))
         self._file.write(format_rows(rows, self._names.style))
         self._written += 1 if alone else len(y)
@@ -169,3 +175,24 @@ class Writer:
             if self._answers is not None:
                 self._answers.close()
             self._archive.close()
+
+
+def _without(abstained: np.ndarray, numbers: Any) -> np.ndarray:
+    """Numbers of every answer, NaN in place of those of answers that are left out."""
+    numbers = np.asarray(numbers)
+    left_out = abstained.reshape(abstained.shape + (1,) * (numbers.ndim - abstained.ndim))
+    return np.where(left_out, np.nan, numbers)
+
+
+def _beside(answers: np.ndarray, *, alone: bool) -> np.ndarray:
+    """What stands in every row of a table after the first answer: rows x answers x numbers."""
+    if not alone:
+        return answers[:, 1:].reshape(len(answers), answers.shape[1] - 1, -1)
+    rows = [np.atleast_2d(answer) for answer in answers[1:]]
+    return np.stack(rows, axis=1)
+
+
+def _numbered(header: list[str], further: int, numbers: int) -> list[str]:
+    """A header with the names of the last so many columns again for every further answer."""
+    own = header[-numbers:]
+    return header + [f"{name}_{i}" for i in range(2, further + 2) for name in own]

@@ -17,13 +17,21 @@ from irem.cli.common import (
     print_json,
     progress_bar,
     refuse_broken,
+    refuse_fitted,
 )
 from irem.errors import InputError
-from irem.evaluation import write_calibrations
+from irem.evaluation import Calibration, read_calibrations, write_calibrations
 from irem.evaluation.tables import Entry, Table, with_error
+from irem.tasks import Arrays
 from irem.training import Run, is_in_zoo
 
 EXAMPLE = "Example: irem calibrate runs/add --json"
+
+NOT_CALIBRATED = (
+    f"it has no calibration, because fewer than {Calibration.fewest} rows were held out, or "
+    "because it was stopped: fit it with more rows, or go on with `irem fit --resume`"
+)
+"""What to say of a run of `irem fit` without expected errors."""
 
 
 def command(
@@ -34,6 +42,8 @@ def command(
 ) -> None:
     """Calibrate a run on validation problems, and check it on fresh ones."""
     loaded = load_energies(run)
+    known = read_calibrations(loaded) if isinstance(loaded.task, Arrays) else None
+    refuse_fitted(loaded, NOT_CALIBRATED if known is None else "`irem fit` has calibrated it")
     _check_writable(loaded)
     calibrations = _fit(loaded, problems, seed)
     _keep(loaded, calibrations)

@@ -17,6 +17,7 @@ from irem.json_text import dump
 from irem.keys import check_seed as check_seed
 from irem.keys import fresh_key as fresh_key
 from irem.methods import AbstractBaseline
+from irem.tasks import Arrays
 from irem.training import Run, load
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
@@ -35,7 +36,8 @@ RunFolder = Annotated[
     Path,
     typer.Argument(
         metavar="RUN",
-        help="Folder made by `irem train`, or zoo:NAME for a model that comes along (`irem zoo`).",
+        help="Folder made by `irem train` or `irem fit`, or zoo:NAME for a model that comes along "
+        "(`irem zoo`).",
     ),
 ]
 DifficultyName = Annotated[
@@ -134,6 +136,15 @@ def load_energies(path: Path) -> Run[Any]:
             "descend on; `irem evaluate` and `irem compose` measure it."
         )
     return run
+
+
+def refuse_fitted(run: Run[Any], advice: str) -> None:
+    """Refuse a run of `irem fit`, whose problems are not kept with it, and say what to do."""
+    if isinstance(run.task, Arrays):
+        raise InputError(
+            f"The run in '{run.path}' was fitted to rows of your own, which are not kept with it; "
+            f"{advice}."
+        )
 
 
 def refuse_broken(run: Run[Any]) -> None:

@@ -24,6 +24,7 @@ from irem.cli.common import (
     print_json,
     progress_bar,
     refuse_broken,
+    refuse_fitted,
 )
 from irem.descent import MAX_STEPS
 from irem.errors import InputError
@@ -121,6 +122,7 @@ def command(
     count("max_steps", options["max_steps"])
     loaded = load_energies(run)
     refuse_broken(loaded)
+    refuse_fitted(loaded, "figures are of runs of `irem train`")
     if figure.levels is None and problems is not None:
         raise InputError(f"The figure '{name}' shows one problem; leave out --problems.")
     number = 1 if figure.levels is None else _PROBLEMS if problems is None else problems

@@ -5,7 +5,7 @@ import io
 import math
 import warnings
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple
 
@@ -77,10 +77,27 @@ def read_npz(path: Path, name: str, what: str) -> np.ndarray:
         return _read_member(archive, _choose(archive, path, name, what), path, name)
 
 
+def read_arrays(path: Path, names: Mapping[str, str]) -> list[np.ndarray]:
+    """Return several arrays of a .npz file by their names.
+
+    Arguments:
+        path: The file.
+        names: What the arrays are called, and what each holds, in words.
+    """
+    with _refusing_damage(path), zipfile.ZipFile(path) as archive:
+        members = _members(archive)
+        if not set(names) <= set(members):
+            expected = " and ".join(f"`{name}`, {what}" for name, what in names.items())
+            raise InputError(
+                f"'{path}' holds {_listed(members)}; expected {expected}, under these names."
+            )
+        return [_read_member(archive, members[name], path, name) for name in names]
+
+
 def read_sparse(path: Path) -> Any | None:
     """Return the matrix in a .npz file that `scipy.sparse.save_npz` wrote; `None` in any other."""
     with _refusing_damage(path), zipfile.ZipFile(path) as archive:
-        members = {m.filename[:-4]: m for m in archive.infolist() if m.filename.endswith(".npy")}
+        members = _members(archive)
         if not {"format", "shape", "data"} <= set(members):
             return None
         kind = _read_text(archive, members["format"])
@@ -136,14 +153,24 @@ def _read_text(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> str:
 
 def _choose(archive: zipfile.ZipFile, path: Path, name: str, what: str) -> zipfile.ZipInfo:
     """The member that is the array; other members than arrays do not matter."""
-    arrays = {m.filename[:-4]: m for m in archive.infolist() if m.filename.endswith(".npy")}
+    arrays = _members(archive)
     if name in arrays:
         return arrays[name]
     if len(arrays) == 1:
         return next(iter(arrays.values()))
+    raise InputError(f"'{path}' holds {_listed(arrays)}; call the {what} `{name}`.")
+
+
+def _members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+    """The arrays of an archive by name."""
+    return {m.filename[:-4]: m for m in archive.infolist() if m.filename.endswith(".npy")}
+
+
+def _listed(arrays: Collection[str]) -> str:
+    """How many arrays there are, and the names of the first few."""
     listed = ", ".join([*map(ascii, list(arrays)[:5]), *(["..."] if len(arrays) > 5 else [])])
-    found = f" ({listed})" if arrays else ""
-    raise InputError(f"'{path}' holds {len(arrays)} arrays{found}; call the {what} `{name}`.")
+    number = "1 array" if len(arrays) == 1 else f"{len(arrays)} arrays"
+    return f"{number} ({listed})" if arrays else number
 
 
 def _read_header(file: IO[bytes], size: int, name: str) -> _Header:

@@ -11,7 +11,7 @@ from irem.cli.edge_lists import EdgeList, read_edge_list
 from irem.cli.names import Absent, AbstractNames, NodeNames, NoNames, TableNames
 from irem.cli.numpy_files import read_sparse
 from irem.errors import InputError
-from irem.formats import AbstractFormat, Graphs
+from irem.formats import AbstractFormat, Graphs, Vectors
 from irem.problem import Graph
 from irem.tasks import AbstractTask
 
@@ -81,7 +81,20 @@ def _read_csv(
     table = read_table(path, getattr(task, "x_names", None))
     if table.columns is None:
         return ProblemFile(*format_.as_stack(table.numbers, problems), NoNames(table.style))
+    _check_missing(path, table, format_)
     return _named(path, table, task, format_, problems)
+
+
+def _check_missing(path: Path, table: Table, format_: AbstractFormat) -> None:
+    """Refuse empty cells by the name of their column, where no entry of a problem is missing."""
+    if not isinstance(format_, Vectors) or format_.missing or not np.isnan(table.values).any():
+        return
+    assert table.columns is not None
+    row, column = np.argwhere(np.isnan(table.values))[0]
+    raise InputError(
+        f"'{path}' has no number in row {row + 2}, column '{table.columns[column]}', and the run "
+        "has not learned to do without; fill it in, or leave the row out."
+    )
 
 
 def _one_graph(

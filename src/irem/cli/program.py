@@ -29,6 +29,7 @@ COMMANDS: dict[str, Command] = {
         "tasks": "List the tasks with the paper's errors and the floors.",
         "recipes": "List the recipes that tasks are trained with, or print one.",
         "train": "Train a method on a task and keep the run in a folder.",
+        "fit": "Fit an energy to problems and answers of your own.",
         "evaluate": "Measure the error of a trained run on fresh problems.",
         "solve": "Answer the problems in a file with a trained run.",
         "check": "Check answers to problems, whoever found them.",

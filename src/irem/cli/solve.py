@@ -12,9 +12,9 @@ import numpy as np
 import typer
 
 import irem
-from irem.checks import positive
+from irem.checks import count, positive
 from irem.cli import arrays
-from irem.cli.calibrate import calibrate
+from irem.cli.calibrate import NOT_CALIBRATED, calibrate
 from irem.cli.common import (
     DescentOptions,
     Json,
@@ -26,8 +26,9 @@ from irem.cli.common import (
     load_energies,
     print_json,
     progress_bar,
+    refuse_fitted,
 )
-from irem.cli.names import AbstractNames
+from irem.cli.names import AbstractNames, NodeNames
 from irem.cli.problem_files import read_problems
 from irem.cli.tally import Tally
 from irem.descent import Energy, Solution
@@ -40,6 +41,40 @@ from irem.training import Run, solve_checked
 EXAMPLE = "Example: irem solve zoo:shortest-path lengths.csv --out distances.csv"
 
 _CALIBRATION_PROBLEMS = 1000
+
+
+@dataclasses.dataclass(frozen=True)
+class StartOptions:
+    """How many first guesses and answers every problem has."""
+
+    starts: Annotated[
+        int, typer.Option(help="First guesses for each problem; the lowest energy wins.")
+    ] = 1
+    answers: Annotated[
+        int,
+        typer.Option(help="Different answers to list, of runs that `irem fit --several` made."),
+    ] = 1
+
+    def check(self, run: Run[Any], descent: DescentOptions) -> None:
+        """Refuse several answers where no problem has more than one, or of other descents."""
+        count("answers", self.answers)
+        if self.answers == 1:
+            return
+        if run.settings["method"].get("starts", 1) == 1:
+            raise InputError(
+                f"--answers lists several answers of a run that `irem fit --several` made, and "
+                f"'{run.path}' is none; leave it out."
+            )
+        if descent != DescentOptions():
+            raise InputError(
+                "Several answers are found by the default step rule and budget; leave out --step "
+                "and --max-steps, or leave out --answers."
+            )
+
+    def arguments(self) -> dict[str, int]:
+        """Return them as `irem.solve` and `solve_checked` take them."""
+        several = {} if self.answers == 1 else {"answers": self.answers}
+        return {"starts": self.starts, **several}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,9 +105,7 @@ def command(
     out: Annotated[Path, typer.Option(help="Where the answers go: .npy, .npz or .csv.")],
     descent: DescentOptions,
     abstain: AbstainOptions,
-    starts: Annotated[
-        int, typer.Option(help="First guesses for each problem; the lowest energy wins.")
-    ] = 1,
+    search: StartOptions,
     model: Annotated[int, typer.Option(help="Which model of a run with several seeds.")] = 0,
     problems: arrays.Problems = None,
     seed: Seed = 0,
@@ -83,23 +116,27 @@ def command(
     max_error = abstain.max_error
     _check_error(max_error, descent)
     loaded = load_energies(run)
-    options = {**descent.arguments(loaded), "starts": starts}
+    search.check(loaded, descent)
+    options = {**descent.arguments(loaded), **search.arguments()}
     if not 0 <= model < len(loaded.models):
         raise InputError(f"`model` must be from 0 to {len(loaded.models) - 1}, got {model}.")
     chosen = loaded.models[model]
     pages = Pages.read(x, chosen, loaded.task, problems)
+    if search.answers > 1:
+        _check_several(out, pages)
     _check_domain(chosen, pages)
     trust = None if max_error is None else (_calibration(loaded, model), max_error)
     tally = Tally(loaded.task.binary, budget(loaded, options["max_steps"]))
     # Who sets the rule or the budget of a descent gets that descent and no other.
     by = irem.solve if descent != DescentOptions() else solve_checked
     if by is solve_checked:
-        options = {"starts": starts}
+        options = search.arguments()
     solutions = functools.partial(pages.solutions, by=by, key=fresh_key(seed, "solve"), **options)
     _answer(pages, out, solutions, _Filter(abstain.only_verified, trust), tally)
     tally.faults = _faults(chosen, pages) if tally.refused else ()
     if json:
-        asked = {"starts": starts, "max_error": max_error, "max_steps": tally.max_steps}
+        asked = {"max_error": max_error, "max_steps": tally.max_steps}
+        asked |= dataclasses.asdict(search)
         shape = tally.shape(pages.problems)
         print_json({**about(loaded), "out": str(out), "shape": shape, **asked, **tally.as_dict()})
     else:
@@ -218,6 +255,15 @@ def _check_domain(model: Any, pages: Pages) -> None:
         raise InputError(told(0, faults[0]))
 
 
+def _check_several(out: Path, pages: Pages) -> None:
+    """Refuse a list of pairs, which has one place for the number of a pair."""
+    if out.suffix == ".csv" and isinstance(pages.names, NodeNames):
+        raise InputError(
+            f"A list of pairs of nodes has room for one answer; write several to a .npz file in "
+            f"place of '{out}'."
+        )
+
+
 def _check_error(max_error: float | None, descent: DescentOptions) -> None:
     """Refuse an error that is not positive, and expected errors of other descents."""
     if max_error is None:
@@ -234,6 +280,7 @@ def _calibration(run: Run[Any], model: int) -> Calibration:
     """The calibration kept with the run; made now if there is none."""
     calibrations = read_calibrations(run)
     if calibrations is None:
+        refuse_fitted(run, f"{NOT_CALIBRATED}, or leave out --max-error")
         typer.echo("irem: calibrating the run once, on validation problems.", err=True)
         calibrations = calibrate(run, _CALIBRATION_PROBLEMS, 0)
     return calibrations[model]

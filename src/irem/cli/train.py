@@ -15,6 +15,7 @@ from irem.interrupt import exit_code
 from irem.keys import training_keys
 from irem.training import (
     BEST,
+    FIT,
     PAPER,
     Checkpoints,
     Recipe,
@@ -133,6 +134,11 @@ def _stored(out: Path) -> dict[str, Any] | None:
     if not (out / "run.json").exists():
         typer.echo(f"irem: There is no run in '{out}' yet; starting one.", err=True)
         return None
+    if (out / FIT).exists():
+        raise InputError(
+            f"'{out}' holds a run that `irem fit` made; go on with `irem fit DATA --out "
+            f"{shlex.quote(str(out))} --resume`."
+        )
     return read_settings(out)
 
 
