@@ -56,6 +56,8 @@ def read_rows(
         x, y, mask = _as_graphs(x, y)
     else:
         x, y, mask = _as_numbers("x", x, missing=kind == "vectors"), _as_numbers("y", y), None
+    if kind == "pictures":
+        _check_pictures(x, y)
     rows = y.shape[0] if y.ndim else 0
     _check_rows(x, rows)
     held, kept = _divide(rows, validation, seed)
@@ -81,6 +83,15 @@ def _check_rows(x: Any, rows: int) -> None:
         )
     if math.prod(shape[1:]) == 0:
         raise InputError(f"`x` has shape {shape}: a problem without numbers has no answer.")
+
+
+def _check_pictures(x: np.ndarray, y: np.ndarray) -> None:
+    """Refuse what is not a stack of grey pictures, with an answer of its size for each."""
+    if x.ndim != 3 or x.shape != y.shape:
+        raise InputError(
+            f"`x` has shape {x.shape} and `y` {y.shape}; expected grey pictures along the first "
+            "axis, of shape (n, height, width), and answers of the same shape."
+        )
 
 
 def _divide(rows: int, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:

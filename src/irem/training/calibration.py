@@ -7,6 +7,7 @@ import json
 import shlex
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import jax.numpy as jnp
@@ -15,6 +16,7 @@ import numpy as np
 from irem.descent import Solution
 from irem.errors import InputError
 from irem.files import write_whole
+from irem.tasks import Arrays
 from irem.training.zoo_folder import is_in_zoo
 
 if TYPE_CHECKING:
@@ -161,13 +163,20 @@ def read_calibrations(run: Run) -> tuple[Calibration, ...] | None:
     except OSError as error:
         raise InputError(f"'{file}' cannot be read ({error.strerror}); remove it.") from error
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        cure = (
-            "install irem again"
-            if is_in_zoo(run.path)
-            else f"make it again with `irem calibrate {shlex.quote(str(run.path))}`"
-        )
-        raise InputError(f"'{file}' is truncated or damaged ({error}); {cure}.") from error
+        raise InputError(
+            f"'{file}' is truncated or damaged ({error}); {_cure(run, run.path)}."
+        ) from error
     return calibrations if current else None
+
+
+def _cure(run: Run, path: Path) -> str:
+    """What to do where the calibrations of a run are damaged."""
+    if is_in_zoo(path):
+        return "install irem again"
+    quoted = shlex.quote(str(path))
+    if isinstance(run.task, Arrays):
+        return f"remove it, and make it again with `irem fit DATA --out {quoted} --resume`"
+    return f"make it again with `irem calibrate {quoted}`"
 
 
 def _numbers(name: str, value: Any) -> np.ndarray:
