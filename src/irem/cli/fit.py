@@ -89,7 +89,7 @@ class ModelOptions:
             raise InputError(
                 "--minutes and --iterations both say how long to train; leave one out."
             )
-        return Effort(iterations=self.iterations, trial_share=0, compare=compare)
+        return Effort(iterations=self.iterations, trial_share=0.0, compare=compare)
 
 
 @dataclasses.dataclass(frozen=True)

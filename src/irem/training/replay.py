@@ -17,7 +17,7 @@ class Candidates(eqx.Module):
     """Problems, each with a point that a descent starts from or ended at."""
 
     problem: Problem
-    y: Float[Array, "batch ..."]
+    y: Float[Array, "..."]
 
 
 class Buffer(eqx.Module):
