@@ -26,6 +26,8 @@ SQUARES = irem.energy.from_function(
 )
 MODEL = irem.IREM(SQUARES, step_size=0.1)  # every step takes 0.4 of the distance
 LEVELS = ("same", "harder")
+# One number of problems nearly everywhere: another would be compiled anew.
+COUNT = 8
 
 
 @functools.cache
@@ -34,17 +36,22 @@ def graph_model():
 
 
 def test_errors_fall_at_the_rate_of_the_quadratic():
-    options = {"problems": 20, "max_steps": 6, "step": irem.FixedStep(), "key": jax.random.key(1)}
+    options = {
+        "problems": COUNT,
+        "max_steps": 6,
+        "step": irem.FixedStep(),
+        "key": jax.random.key(1),
+    }
     curves = error_curves([MODEL], TASK, LEVELS, **options)
     for errors in curves.errors.values():
-        assert errors.shape == (20, 7)
+        assert errors.shape == (COUNT, 7)
         np.testing.assert_allclose(errors[:, 1:], errors[:, :-1] * 0.4**2, rtol=1e-3)
     assert list(curves.errors) == list(curves.trivial) == list(LEVELS)
     assert curves.as_dict()["mse_by_step"]["same"] == curves.errors["same"].mean(0).tolist()
 
 
 def test_the_last_error_and_the_floor_are_those_of_an_evaluation():
-    options = {"problems": 20, "key": jax.random.key(1)}
+    options = {"problems": COUNT, "key": jax.random.key(1)}
     curves = error_curves([MODEL], TASK, LEVELS, **options)
     for level in LEVELS:
         result = irem.evaluate(MODEL, TASK, level, **options)
@@ -53,25 +60,30 @@ def test_the_last_error_and_the_floor_are_those_of_an_evaluation():
 
 
 def test_steps_that_nobody_took_are_left_out():
-    options = {"problems": 5, "key": jax.random.key(1)}
+    options = {"problems": COUNT, "key": jax.random.key(1)}
     errors = error_curves([MODEL], TASK, ("same",), max_steps=90, **options).errors["same"]
     taken = steps_spent([MODEL], TASK, ("same",), **options).steps["same"]
     assert errors.shape[1] <= 1 + taken.max() < 90
     assert (errors[:, -1] != errors[:, -2]).any()
     still = irem.energy.from_function(lambda x, y: 0.0 * jnp.sum(y - x[0]), answer_shape=(5,))
     curves = error_curves([still], TASK, ("same",), max_steps=5, step=0.1, **options)
-    assert curves.errors["same"].shape == (5, 2)
+    assert curves.errors["same"].shape == (COUNT, 2)
 
 
 def test_an_energy_that_is_not_finite_has_no_error():
     broken = irem.energy.from_function(lambda x, y: jnp.nan * jnp.sum(x[0] - y), answer_shape=(5,))
-    options = {"problems": 3, "max_steps": 2, "step": 0.1, "key": jax.random.key(0)}
+    options = {"problems": COUNT, "max_steps": 2, "step": 0.1, "key": jax.random.key(0)}
     assert np.isnan(error_curves([broken], TASK, ("same",), **options).errors["same"]).all()
 
 
 def test_a_diverging_descent_shows():
     model = irem.IREM(SQUARES, step_size=1e4)  # every step multiplies the distance by 6e4
-    options = {"problems": 3, "max_steps": 20, "step": irem.FixedStep(), "key": jax.random.key(0)}
+    options = {
+        "problems": COUNT,
+        "max_steps": 20,
+        "step": irem.FixedStep(),
+        "key": jax.random.key(0),
+    }
     errors = error_curves([model], TASK, ("same",), **options).errors["same"]
     np.testing.assert_allclose(errors[:, 1] / errors[:, 0], (6e4 - 1) ** 2, rtol=1e-3)
     assert (errors[:, -1] > 1e20).all()
@@ -84,17 +96,19 @@ def test_all_models_count():
         ),
         step_size=0.1,
     )
-    options = {"problems": 6, "key": jax.random.key(1)}
+    options = {"problems": COUNT, "key": jax.random.key(1)}
     errors = error_curves([MODEL, worse], TASK, ("same",), **options).errors["same"]
-    np.testing.assert_allclose(errors[:6, -1], 0, atol=1e-4)
-    np.testing.assert_allclose(errors[6:, -1], 1, atol=1e-2)
-    assert steps_spent([MODEL, worse], TASK, ("same",), **options).steps["same"].shape == (12,)
+    np.testing.assert_allclose(errors[:COUNT, -1], 0, atol=1e-4)
+    np.testing.assert_allclose(errors[COUNT:, -1], 1, atol=1e-2)
+    assert steps_spent([MODEL, worse], TASK, ("same",), **options).steps["same"].shape == (
+        2 * COUNT,
+    )
     distance, height = heights([MODEL, worse], TASK, ("same",), **options).points["same"]
-    assert distance.shape == height.shape == (2 * 6 * 8,)
+    assert distance.shape == height.shape == (2 * COUNT * 8,)
 
 
 def test_heights_of_the_quadratic_tell_the_distance():
-    found = heights([MODEL], TASK, LEVELS, problems=10, key=jax.random.key(3))
+    found = heights([MODEL], TASK, LEVELS, problems=COUNT, key=jax.random.key(3))
     for distance, height in found.points.values():
         np.testing.assert_allclose(height, 15 * distance, rtol=0.05, atol=1e-4)
     printed = found.as_dict()
@@ -108,7 +122,7 @@ def test_heights_of_the_quadratic_tell_the_distance():
 
 def test_candidates_below_what_a_descent_found_are_counted():
     # The slope is too small for this step to get anywhere: the truth lies below.
-    options = {"problems": 10, "max_steps": 1, "step": 1e-9, "key": jax.random.key(3)}
+    options = {"problems": COUNT, "max_steps": 1, "step": 1e-9, "key": jax.random.key(3)}
     printed = heights([MODEL], TASK, ("harder",), **options).as_dict()
     assert printed["below_minimum"]["harder"] > 0.5
 
@@ -127,10 +141,10 @@ def test_every_entry_falls_at_the_rate_of_the_quadratic():
 
 def test_steps_are_those_that_solve_counts():
     key = jax.random.key(5)
-    effort = steps_spent([MODEL], TASK, LEVELS, problems=8, key=key)
+    effort = steps_spent([MODEL], TASK, LEVELS, problems=COUNT, key=key)
     key_problems, key_guesses = jax.random.split(key)
     for level in LEVELS:
-        x = TASK.batch(key_problems, 8, level).x
+        x = TASK.batch(key_problems, COUNT, level).x
         expected = irem.solve(MODEL, x, key=key_guesses)
         np.testing.assert_array_equal(effort.steps[level], expected.steps)
         assert effort.as_dict()["steps_mean"][level] == pytest.approx(expected.steps.mean())
@@ -138,8 +152,10 @@ def test_steps_are_those_that_solve_counts():
 
 
 def test_a_budget_that_is_too_small_is_spent_and_said():
-    effort = steps_spent([MODEL], TASK, ("same",), problems=4, max_steps=2, key=jax.random.key(5))
-    assert effort.steps["same"].tolist() == [2, 2, 2, 2]
+    effort = steps_spent(
+        [MODEL], TASK, ("same",), problems=COUNT, max_steps=2, key=jax.random.key(5)
+    )
+    assert effort.steps["same"].tolist() == COUNT * [2]
     assert (effort.converged["same"], effort.max_steps) == (0.0, 2)
 
 
@@ -172,9 +188,9 @@ def test_levels():
 def test_progress_counts_every_problem_of_every_level_and_model():
     for measure in (error_curves, heights, steps_spent):
         done = []
-        options = {"problems": 3, "max_steps": 2, "on_batch": done.append}
+        options = {"problems": COUNT, "max_steps": 2, "on_batch": done.append}
         measure([MODEL, MODEL], TASK, LEVELS, **options, key=jax.random.key(0))
-        assert sum(done) == 12
+        assert sum(done) == 2 * 2 * COUNT
 
 
 @pytest.mark.parametrize("measure", [error_curves, heights, steps_spent])
