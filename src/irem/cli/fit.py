@@ -13,14 +13,8 @@ from irem.errors import InputError
 from irem.fitting import Effort, Report, fit_rows, read_rows
 from irem.interrupt import exit_code
 from irem.tasks import Arrays
-from irem.training import (
-    SETTINGS,
-    Calibration,
-    Checkpoints,
-    Run,
-    iterations_done,
-    read_calibrations,
-)
+from irem.training import Calibration, Checkpoints, Run, iterations_done, read_calibrations
+from irem.training.run import SETTINGS
 
 EXAMPLE = "Example: irem fit houses.csv --target price --ignore town --out runs/houses"
 

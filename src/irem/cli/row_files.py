@@ -14,7 +14,7 @@ from irem.checks import known
 from irem.cli.csv_files import Numbers, Row, open_rows, read_table
 from irem.cli.numpy_files import read_arrays, read_npy
 from irem.errors import InputError
-from irem.fitting import Names
+from irem.fitting.rows import Names
 from irem.tasks import Arrays
 
 

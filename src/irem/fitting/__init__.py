@@ -5,5 +5,4 @@ from irem.fitting.fit import fit as fit
 from irem.fitting.fit import fit_rows as fit_rows
 from irem.fitting.plans import Plan as Plan
 from irem.fitting.report import Report as Report
-from irem.fitting.rows import Names as Names
 from irem.fitting.rows import read_rows as read_rows

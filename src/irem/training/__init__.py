@@ -35,7 +35,6 @@ from irem.training.replay import Candidates as Candidates
 from irem.training.replay import NoReplay as NoReplay
 from irem.training.replay import Replay as Replay
 from irem.training.run import FIT as FIT
-from irem.training.run import SETTINGS as SETTINGS
 from irem.training.run import History as History
 from irem.training.run import Run as Run
 from irem.training.run import iterations_done as iterations_done
