@@ -78,6 +78,7 @@ def _numbers(x: PyTree) -> tuple[Array, Array]:
     return x, jnp.isfinite(x)
 
 
+@jax.jit
 def _in_own_units(rows: Problem, own: Float[Array, " 2"]) -> tuple[Any, Any]:
     """Problems and answers of rows in the units of each problem; what is not given is NaN."""
 
@@ -89,7 +90,7 @@ def _in_own_units(rows: Problem, own: Float[Array, " 2"]) -> tuple[Any, Any]:
             answer = jnp.where(row.mask, answer, jnp.nan)
         return jnp.where(given, (numbers - centre) / size, jnp.nan), answer
 
-    return jax.jit(jax.vmap(one))(rows)
+    return jax.vmap(one)(rows)
 
 
 def _standard(
