@@ -47,8 +47,10 @@ def gappy(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def several(tmp_path_factory):
-    """A run whose problems may have several answers."""
-    return fit(tmp_path_factory.mktemp("several") / "run", X, Y, several=True)
+    """A run on roots, of which every row has the positive or the negative one."""
+    sign = np.random.default_rng(3).choice([-1, 1], (len(X), 1))
+    roots = sign * pd.DataFrame(np.sqrt(np.abs(X[["a", "b"]])).to_numpy(), columns=Y.columns)
+    return fit(tmp_path_factory.mktemp("several") / "run", X, roots, 1000, several=True)
 
 
 @pytest.fixture
@@ -132,6 +134,10 @@ def test_several_answers_are_listed(several, new, irem_cli, tmp_path):
         rising = energies[:, 1:] >= energies[:, :-1]
         assert (rising | np.isnan(energies[:, 1:])).all()
         lowest, every = kept["y"], kept["answers"].reshape(40, 6)
+    # Both roots are found, as a constant answer has errors as large as the roots.
+    roots = np.sqrt(np.abs(NEW[["a", "b"]].to_numpy()))
+    pairs = np.sort(every[:, :4].reshape(40, 2, 2), axis=1)
+    assert np.median(np.abs(pairs - np.stack([-roots, roots], axis=1))) < 0.2 * np.median(roots)
     assert irem_cli(*arguments, tmp_path / "y.csv").code == 0
     found = pd.read_csv(tmp_path / "y.csv", index_col="name")
     names = ["price", "mass", "price_2", "mass_2", "price_3", "mass_3"]

@@ -60,7 +60,9 @@ class StartOptions:
         count("answers", self.answers)
         if self.answers == 1:
             return
-        if run.settings["method"].get("starts", 1) == 1:
+        validation = run.settings.get("validation", {})
+        # With several answers, validation counts the nearest of several starts.
+        if validation.get("starts", 1) == 1:
             raise InputError(
                 f"--answers lists several answers of a run that `irem fit --several` made, and "
                 f"'{run.path}' is none; leave it out."
