@@ -87,21 +87,29 @@ def arm(elbows: int) -> Make:
     """Find the joint angles of an arm of three links from the pose of its hand.
 
     x has the position of the hand and the direction of the last link, as cosine and sine; y the
-    three angles. With two elbows, the middle joint bends either way, at random. Harder: the arm is
-    more stretched or more folded, and the last joint bends further, than in training.
+    three angles. With two elbows, the middle joint bends either way, at random: every pose has two
+    answers, of which y is one. Harder: the arm is more stretched or more folded, and the last joint
+    bends further, than in training.
     """
 
     def make(rng: np.random.Generator, rows: int, harder: bool) -> tuple[np.ndarray, np.ndarray]:
         bend = rng.uniform(0.6, 2.0, rows)
         if harder:
             bend = np.where(rng.random(rows) < 0.5, rng.uniform(0.3, 0.6, rows), bend + 0.6)
-        if elbows == 2:
-            bend = bend * rng.choice([-1, 1], rows)
         last = rng.uniform(-1, 1, rows) * (1.5 if harder else 1.0)
         y = np.stack([rng.uniform(-1.2, 1.2, rows), bend, last], axis=1)
+        if elbows == 2:
+            y = np.where(rng.random((rows, 1)) < 0.5, y, other_elbow(y))
         return hand_pose(y), y
 
     return make
+
+
+def other_elbow(y: np.ndarray) -> np.ndarray:
+    """Return the angles with which the arm reaches the same pose by its other elbow."""
+    first, bend, last = np.moveaxis(y, -1, 0)
+    aside = np.arctan2(LINKS[1] * np.sin(bend), LINKS[0] + LINKS[1] * np.cos(bend))
+    return np.stack([first + 2 * aside, -bend, last + 2 * bend - 2 * aside], axis=-1)
 
 
 def hand_pose(y: np.ndarray) -> np.ndarray:

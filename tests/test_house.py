@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).parent.parent / "src/irem"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 MOST_LINES, MOST_NAMES = 60, 10
 # Classes that only hold what was measured.
-RESULT_TYPES = {"Evaluation", "Solution", "Trust", "_Tally"}
+RESULT_TYPES = {"Evaluation", "Report", "Solution", "Trust", "_Tally"}
 
 
 def loaded_by(code):
@@ -65,11 +65,19 @@ def is_result(kind):
     return cells or kind.name in RESULT_TYPES
 
 
+def is_initialiser_of_estimator(function, tree):
+    """Whether scikit-learn asks for all parameters of an estimator in this `__init__`."""
+    kinds = [n for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and function in n.body]
+    bases = [ast.unparse(base) for kind in kinds for base in kind.bases]
+    return function.name == "__init__" and "BaseEstimator" in bases
+
+
 @pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(PACKAGE)))
 def test_functions_and_classes_are_small(path):
     tree = ast.parse(path.read_text())
     functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)]
     classes = [n for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and not is_result(n)]
     assert [f.name for f in functions if lines_of_code(f) > MOST_LINES] == []
-    assert [f.name for f in functions if len(parameters(f)) > MOST_NAMES] == []
+    own = [f for f in functions if not is_initialiser_of_estimator(f, tree)]
+    assert [f.name for f in own if len(parameters(f)) > MOST_NAMES] == []
     assert [c.name for c in classes if len(fields(c)) > MOST_NAMES] == []

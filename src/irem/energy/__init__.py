@@ -13,6 +13,7 @@ from irem.energy.mlp import MLP as MLP
 from irem.energy.pair import Pair as Pair
 from irem.energy.pair import Paths as Paths
 from irem.energy.polynomial import Polynomial as Polynomial
+from irem.energy.proposals import Proposals as Proposals
 from irem.energy.refiner import Refiner as Refiner
 from irem.energy.sat import SAT as SAT
 from irem.energy.sat import Clauses as Clauses
@@ -35,6 +36,7 @@ ENERGIES: _Registry[type[AbstractEnergy]] = _Registry(
         "entrywise": Entrywise,
         "equations": Equations,
         "refiner": Refiner,
+        "proposals": Proposals,
     },
 )
 """Every energy that can be named in a recipe. The first one that fits a task is its default."""

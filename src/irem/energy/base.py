@@ -49,6 +49,11 @@ class AbstractEnergy(AbstractFittedComponent):
         del x
         return first_guess(key, shape)
 
+    def minimum(self, x: PyTree) -> Array | None:
+        """Return the minimum of the landscape of `x` where it is known without any search."""
+        del x
+        return None
+
     def begin(self, x: PyTree, y0: Array, *, key: PRNGKeyArray | None) -> Array:
         """Return the point of the landscape of `x` that a descent from a first guess starts at.
 

@@ -84,6 +84,14 @@ class Equations(AbstractEnergy):
         """Problems and answers of a fixed shape."""
         return Vectors(self.x_shape, self.y_shape)
 
+    def minimum(self, x: Array) -> Array | None:
+        """Return the proposal, where there is nothing else, as the ridge shrinks it."""
+        if self.equations or self.products:
+            return None
+        x = jnp.ravel(x)
+        proposed, _ = self.network.propose(x)
+        return (proposed / (1 + _RIDGE)).reshape(self.y_shape)
+
     def guess(self, x: Array, shape: tuple[int, ...], *, key: PRNGKeyArray) -> Array:
         """Return zero: there is one minimum, whatever the first guess."""
         del key
@@ -130,12 +138,16 @@ class _Network(eqx.Module):
         if energy.equations:
             self.further = _Further(num_x, num_y, energy.width, energy.equations, key=key_further)
 
-    def __call__(self, x: Float[Array, " x"]) -> Callable[[Array], tuple[Array, ...]]:
-        """Return the map from an answer to the residuals of all equations."""
+    def propose(self, x: Float[Array, " x"]) -> tuple[Float[Array, " y"], Float[Array, " width"]]:
+        """Return the proposed answer, and the features it is made from."""
         features = x
         for layer in self.layers:
             features = jax.nn.relu(layer(features))
-        proposed = self.proposal(features) + x @ self.shortcut
+        return self.proposal(features) + x @ self.shortcut, features
+
+    def __call__(self, x: Float[Array, " x"]) -> Callable[[Array], tuple[Array, ...]]:
+        """Return the map from an answer to the residuals of all equations."""
+        proposed, features = self.propose(x)
         products = None if self.products is None else self.products(x)
         further = None if self.further is None else self.further(x, features)
 
@@ -189,6 +201,7 @@ class _Further(eqx.Module):
 
     of_y: Float[Array, "y rows"]
     of_x: Float[Array, "x rows"]
+    gates_of_x: Float[Array, "x rows"]
     gates: eqx.nn.Linear
     targets: eqx.nn.Linear
 
@@ -198,14 +211,22 @@ class _Further(eqx.Module):
         own = jnp.tile(jnp.eye(num_y), (1, rows // num_y + 1))[:, :rows]
         self.of_y = own + linear_map(keys[0], num_y, rows, gain=0.1)
         self.of_x = linear_map(keys[1], num_x, rows, gain=0.1)
+        self.gates_of_x = jnp.zeros((num_x, rows))
+        if num_x == 2 * num_y:
+            # A problem may be an answer with missing entries, and flags of those that are given,
+            # which are the same in the answer.
+            first = own * (jnp.arange(rows) < num_y)
+            self.of_x += jnp.concatenate([first, jnp.zeros_like(first)])
+            self.gates_of_x += jnp.concatenate([jnp.zeros_like(first), first])
         gates = eqx.nn.Linear(width, rows, key=keys[2])
-        self.gates = eqx.tree_at(lambda g: g.bias, gates, jnp.full(rows, _FIRST_GATE))
+        self.gates = eqx.tree_at(lambda g: g.bias, gates, jnp.full(rows, _FIRST_GATE, float))
         self.targets = eqx.nn.Linear(width, rows, key=keys[3])
 
     def __call__(
         self, x: Float[Array, " x"], features: Float[Array, " width"]
     ) -> Callable[[Array, Array | float], Float[Array, " rows"]]:
         """Return the map from an answer and its products to the residuals."""
-        gates, targets = self.gates(features), self.targets(features)
+        gates = self.gates(features) + x @ self.gates_of_x
+        targets = self.targets(features)
         from_x = x @ self.of_x
         return lambda y, products: gates * (y @ self.of_y + products - from_x) - targets

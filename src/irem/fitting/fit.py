@@ -10,21 +10,24 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from irem.checks import positive
+from irem.descent import Solution
 from irem.errors import InputError
 from irem.evaluation import problem_errors
 from irem.fitting.plans import Plan, count_parameters, first_plans
 from irem.fitting.report import Report, baseline_error, mean_error, trivial_error
 from irem.fitting.rows import read_rows
-from irem.fitting.trials import AVERAGE, CHUNK, CLIP_NORM, Trial, choose, replay_of
+from irem.fitting.trials import AVERAGE, CHUNK, CLIP_NORM, Length, Trial, choose, replay_of
 from irem.keys import fresh_key
 from irem.methods import AbstractMethod
 from irem.problem import Problem
 from irem.tasks import Arrays
 from irem.training import (
+    CALIBRATION,
     FIT,
     Adam,
     Calibration,
@@ -32,6 +35,7 @@ from irem.training import (
     NoReplay,
     Run,
     Validation,
+    iterations_done,
     read_plan,
     read_report,
     solve_checked,
@@ -39,6 +43,7 @@ from irem.training import (
     write_calibrations,
     write_plan,
 )
+from irem.training.run import SETTINGS
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,13 +56,13 @@ class Effort:
         batch_size: Rows of an iteration.
         width: Units of a layer of energies for vectors.
         trial_share: Share of the time for short trials of settings; with 0 there are none.
-        trial_iterations: Iterations of a trial.
+        trial_iterations: Iterations of a trial, where the number of `iterations` is given.
         compare: Whether a feedforward network is trained as well, which takes as long again.
     """
 
     minutes: float = 2.0
     iterations: int | None = None
-    batch_size: int = 128
+    batch_size: int = 64
     width: int = 128
     trial_share: float = 0.35
     trial_iterations: int = 1000
@@ -67,6 +72,12 @@ class Effort:
         """Refuse no time at all."""
         positive("minutes", self.minutes)
 
+    @property
+    def trial_length(self) -> Length:
+        """How long a trial is: a fixed number of iterations where that of training is."""
+        iterations = None if self.iterations is None else self.trial_iterations
+        return Length(_SHARE_OF_A_TRIAL * 60 * self.minutes, iterations)
+
     def length(self, pace: float, spent: float) -> int:
         """Return how many iterations of so many seconds are left after some time is spent."""
         if self.iterations is not None:
@@ -75,10 +86,11 @@ class Effort:
         return max(CHUNK, int(left / pace) // CHUNK * CHUNK)
 
 
+_SHARE_OF_A_TRIAL = 0.04
 # Measurements of a training, and after how many without a smaller error it stops.
 _MEASUREMENTS, _PATIENCE = 40, 15
 _VALIDATION_ROWS = 512
-_SEVERAL = 8
+_SEVERAL = 4
 
 
 def fit(
@@ -209,15 +221,14 @@ class _Fitting:
     def choose(self, energy: Mapping[str, Any] | None) -> _Choice:
         """Return the best plan of short trials, and how many iterations to train it for."""
         effort, begun = self.effort, time.monotonic()
-        starts = _SEVERAL if self.several else 1
-        plans = first_plans(self.task, energy, width=effort.width, starts=starts)
+        plans = first_plans(self.task, energy, width=effort.width, several=self.several)
         if effort.trial_share == 0 and effort.iterations is not None:
             return _Choice(plans[-1], effort.iterations, 0.0)
         trial = choose(
             self.task,
             plans,
             self.validation(effort.trial_iterations),
-            iterations=effort.trial_iterations,
+            length=effort.trial_length,
             batch_size=effort.batch_size,
             seconds=effort.trial_share * 60 * effort.minutes,
             key=self.key,
@@ -244,7 +255,7 @@ class _Fitting:
             _keep(folder, seconds=choice.seconds + time.monotonic() - begun)
             raise
         report = None if run.path is None else read_report(run.path)
-        if report is not None and report["iterations"] == run.iteration:
+        if report is not None and _is_up_to_date(run, report):
             return dataclasses.replace(run, report=report)
         seconds = choice.seconds + time.monotonic() - begun
         _keep(folder, seconds=seconds)
@@ -262,13 +273,15 @@ class _Fitting:
     def measured(self, run: Run[Any], plan: Plan, seconds: float) -> Run[Any]:
         """Return the run with its calibration and its report, and keep both in its folder."""
         problems, model = self.problems, run.model
-        solution = solve_checked(model, problems.x, key=jax.random.fold_in(self.key, 2))
-        errors = problem_errors(solution.y, problems)
+        key, answers = jax.random.fold_in(self.key, 2), _SEVERAL if self.several else 1
+        solution = solve_checked(model, problems.x, key=key, answers=answers)
+        errors = _nearest_errors(solution, problems)
         mse, sem = mean_error(errors)
         feedforward = self._feedforward(plan, model, seconds) if self.effort.compare else None
         report = Report(
             energy=plan.energy["name"],
             parameters=count_parameters(model),
+            relative=plan.relative,
             validation_mse=mse,
             validation_mse_sem=sem,
             trivial_mse=trivial_error(self.task, problems),
@@ -303,6 +316,14 @@ class _Fitting:
         return baseline_error(trained.model, self.problems, key)
 
 
+def _nearest_errors(solution: Solution, problems: Problem) -> np.ndarray:
+    """The errors of answers; of several answers to a problem, that of the nearest one."""
+    if solution.answers is None:
+        return problem_errors(solution.y, problems)
+    listed = np.moveaxis(np.asarray(solution.answers), 1, 0)
+    return np.nanmin([problem_errors(jnp.asarray(y), problems) for y in listed], axis=0)
+
+
 def _pace(fitting: _Fitting, method: AbstractMethod, learning_rate: float) -> float:
     """Seconds of an iteration of a method, once its program is compiled."""
     times = []
@@ -318,7 +339,10 @@ def _kept_choice(
     folder: Checkpoints | None, rows: str, energy: Mapping[str, Any] | None
 ) -> _Choice | None:
     """What was chosen for the run that is resumed, if there is one, for the same rows."""
-    if folder is None or not folder.resume or not (folder.path / FIT).exists():
+    if folder is None or not folder.resume:
+        return None
+    if not (folder.path / FIT).exists():
+        _refuse_other_run(folder.path)
         return None
     kept = read_plan(folder.path)
     if kept.get("rows") != rows:
@@ -340,6 +364,23 @@ def _kept_choice(
             f"'{energy['name']}'; leave the energy out, or choose another folder."
         )
     return choice
+
+
+def _is_up_to_date(run: Run[Any], report: Mapping[str, Any]) -> bool:
+    """Whether a report is whole and about the present weights, and a calibration beside it."""
+    assert run.path is not None
+    if set(report) != {field.name for field in dataclasses.fields(Report)}:
+        return False
+    calibrated = report["problems"] < Calibration.fewest or (run.path / CALIBRATION).exists()
+    return report["iterations"] == run.iteration and calibrated
+
+
+def _refuse_other_run(path: Path) -> None:
+    """Refuse to go on with a run that something else has trained."""
+    if (path / SETTINGS).exists() and iterations_done(path):
+        raise InputError(
+            f"The run in '{path}' was not made by `irem.fit` or `irem fit`; choose another folder."
+        )
 
 
 def _keep(folder: Checkpoints | None, seconds: float) -> None:

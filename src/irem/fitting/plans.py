@@ -32,10 +32,12 @@ STEP_SIZES = (1.0, 0.1, 10.0)
 """Step sizes that are tried for energies that are trained by a descent, the usual one first."""
 
 # Steps of the conjugate gradient, or of a descent.
-_SOLVER_STEPS, _DESCENT_STEPS = 16, 5
+_SOLVER_STEPS, _DESCENT_STEPS = 12, 5
 _DEPTH = 3
-# Of an energy for vectors: neither further equations nor products, some, or both.
-_STRUCTURES = ((0, 0), (0, 64), (64, 0), (32, 64))
+# Of how many starts the loss takes the best where a problem has several answers.
+_SEVERAL_STARTS = 8
+# Products of an energy for vectors, and the fewest and most further equations.
+_PRODUCTS, _EQUATIONS = 64, (32, 128)
 # For rows of other kinds.
 _ENERGIES = {"graphs": {"name": "pair"}, "pictures": {"name": "conv"}}
 
@@ -49,19 +51,24 @@ class Plan:
         relative: One of `irem.methods.RELATIVE`.
         learning_rate: Of Adam, at the beginning.
         step_size: Of the descents of training.
-        starts: Of how many starts the loss takes the best.
+        several: Whether a problem may have several answers.
     """
 
     energy: Mapping[str, Any]
     relative: str = RELATIVE[0]
     learning_rate: float = LEARNING_RATES[0]
     step_size: float = STEP_SIZES[0]
-    starts: int = 1
+    several: bool = False
 
     @property
     def at_minimum(self) -> bool:
         """Whether the energy has one minimum, which training differentiates."""
         return self.energy["name"] == "equations"
+
+    @property
+    def by_likelihood(self) -> bool:
+        """Whether the energy is trained by the likelihood of known answers."""
+        return self.energy["name"] == "proposals"
 
     def build(self, task: Arrays, *, key: PRNGKeyArray) -> Scaled:
         """Return the method with initial weights, in units of the rows of training."""
@@ -71,7 +78,8 @@ class Plan:
             gradient={"name": "minimum" if self.at_minimum else "last-steps"},
             num_steps=_SOLVER_STEPS if self.at_minimum else _DESCENT_STEPS,
             step_size=self.step_size,
-            starts=self.starts,
+            starts=_SEVERAL_STARTS if self.several and not self.by_likelihood else 1,
+            likelihood=self.by_likelihood,
             units=self._units(task),
             key=key,
         )
@@ -94,7 +102,7 @@ class Plan:
 
 
 def first_plans(
-    task: Arrays, energy: Mapping[str, Any] | None, *, width: int, starts: int
+    task: Arrays, energy: Mapping[str, Any] | None, *, width: int, several: bool
 ) -> list[Plan]:
     """Return plans that differ in the energy: the one that is asked for, or those that fit.
 
@@ -102,25 +110,38 @@ def first_plans(
         task: The rows.
         energy: Name and settings of an energy, if one is asked for.
         width: Units of a layer of energies for vectors.
-        starts: Of how many starts the loss takes the best.
+        several: Whether a problem may have several answers.
     """
     if energy is not None:
-        return [Plan({"name": first_fitting(ENERGIES, InsideTask(task)), **energy}, starts=starts)]
+        name = first_fitting(ENERGIES, InsideTask(task))
+        return [Plan({"name": name, **energy}, several=several)]
     if task.kind in _ENERGIES:
-        return [Plan(_ENERGIES[str(task.kind)], starts=starts)]
-    if starts > 1:
-        return [Plan({"name": "refiner", "width": width}, starts=starts)]
+        return [Plan(_ENERGIES[str(task.kind)], several=several)]
+    if several:
+        return [Plan({"name": "proposals", "width": width, "depth": _DEPTH}, several=True)]
     common = {"name": "equations", "width": width, "depth": _DEPTH}
-    return [Plan({**common, "equations": e, "products": p}) for e, p in _STRUCTURES]
+    some = min(max(math.prod(task.y_shape or ()), _EQUATIONS[0]), _EQUATIONS[1])
+    structures = ((0, 0), (some, _PRODUCTS), (0, _PRODUCTS), (some, 0))
+    return [Plan({**common, "equations": e, "products": p}) for e, p in structures]
 
 
-def variations(plan: Plan) -> list[list[Plan]]:
-    """Return what is tried next, one group after the other: units, step sizes, learning rates."""
-    change = lambda **new: dataclasses.replace(plan, **new)  # noqa: E731
-    units = [change(relative=relative) for relative in RELATIVE[1:]]
-    steps = [] if plan.at_minimum else [change(step_size=size) for size in STEP_SIZES[1:]]
-    rates = [change(learning_rate=rate) for rate in LEARNING_RATES[1:]]
-    return [group for group in (units, steps, rates) if group]
+def other_units(plan: Plan) -> list[Plan]:
+    """Return the plan with all other units."""
+    others = [relative for relative in RELATIVE if relative != plan.relative]
+    return [dataclasses.replace(plan, relative=relative) for relative in others]
+
+
+def other_step_sizes(plan: Plan) -> list[Plan]:
+    """Return the plan with all other step sizes, if they matter."""
+    matters = not (plan.at_minimum or plan.by_likelihood)
+    others = [size for size in STEP_SIZES if size != plan.step_size] if matters else []
+    return [dataclasses.replace(plan, step_size=size) for size in others]
+
+
+def other_learning_rates(plan: Plan) -> list[Plan]:
+    """Return the plan with all other learning rates."""
+    others = [rate for rate in LEARNING_RATES if rate != plan.learning_rate]
+    return [dataclasses.replace(plan, learning_rate=rate) for rate in others]
 
 
 def count_parameters(model: Scaled | ScaledBaseline) -> int:

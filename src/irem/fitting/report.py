@@ -21,7 +21,10 @@ class Report:
     Arguments:
         energy: Name of the energy.
         parameters: Number of its weights.
-        validation_mse: Mean squared error of its answers.
+        relative: Whether numbers are measured in units of their own problem, as in
+            `irem.methods.RELATIVE`.
+        validation_mse: Mean squared error of its answers; where a problem may have several, of the
+            one of up to four listed answers that is nearest to the known one.
         validation_mse_sem: Standard error of that over problems.
         trivial_mse: Error of the mean answer of training.
         feedforward_mse: Error of a feedforward network of the same size and training time; `None`
@@ -34,6 +37,7 @@ class Report:
 
     energy: str
     parameters: int
+    relative: str
     validation_mse: float
     validation_mse_sem: float
     trivial_mse: float

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from irem.checks import count, positive
@@ -111,6 +112,15 @@ class IREM(AbstractMethod):
         start = self.start(x, shape, key=key)
         path = descend_recorded(self.landscape(x), start, self.step_size, num_steps)
         return Trajectory(jax.vmap(lambda y: self.read(x, y))(path.ys), path.energies)
+
+    def minimum(self, x: PyTree) -> Float[Array, "..."] | None:
+        """Return the answer at the minimum, if the gradient rule computes it, without a descent."""
+        shape = self.format.answer_shape(x)
+        if not self.gradient.ends_at_minimum or shape is None:
+            return None
+        start = jnp.zeros(shape)
+        point = self.gradient.descend(self.energy, x, start, self.step_size, self.num_steps)
+        return self.energy.read(x, point)
 
     @property
     def format(self) -> AbstractFormat:

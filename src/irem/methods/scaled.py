@@ -15,6 +15,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 from irem.checks import count
 from irem.descent import Trajectory, descend
 from irem.energy import ENERGIES
+from irem.errors import InputError
 from irem.formats import AbstractFormat, Vectors
 from irem.methods.base import AbstractBaseline, AbstractMethod
 from irem.methods.gradients import GRADIENTS
@@ -22,7 +23,7 @@ from irem.methods.irem import IREM
 from irem.methods.units import Units, own_units
 from irem.metrics import square_error
 from irem.problem import Graph, Problem
-from irem.settings import HasFormat, Registry, parsed, setting
+from irem.settings import HasFormat, Registry, parsed, setting, setting_fields
 
 
 class Scale(eqx.Module):
@@ -102,6 +103,8 @@ class Scaled(AbstractMethod):
         scale: The map between its numbers and those of the user.
         starts: From how many points the loss descends; the end nearest to the answer counts. With
             several, a problem may have several answers, of which each row of training knows one.
+        likelihood: Whether the loss is the surprise of the known answer instead, for energies that
+            have one (`Proposals`); no descent is needed for it.
         task: As in `IREM`.
     """
 
@@ -113,11 +116,17 @@ class Scaled(AbstractMethod):
     method: IREM
     scale: Scale
     starts: int = setting(1)
+    likelihood: bool = setting(False)
     task: Any = eqx.field(static=True, default=None, kw_only=True)
 
     def __check_init__(self) -> None:
-        """Refuse no starts at all."""
+        """Refuse no starts at all, and likelihoods of energies that have none."""
         count("starts", self.starts)
+        if self.likelihood and not hasattr(self.method.energy, "surprise"):
+            raise InputError(
+                f"The {type(self.method.energy).__name__} energy has no likelihood; use "
+                "`Proposals`, or several `starts`."
+            )
 
     @classmethod
     def for_task(
@@ -138,9 +147,10 @@ class Scaled(AbstractMethod):
             gradient: Settings of the gradient rule.
             units: Centres and scales; by default those that change nothing, to be loaded.
             key: Source of the initial weights.
-            settings: `starts`, and the settings of `IREM`.
+            settings: `starts`, `likelihood`, and the settings of `IREM`.
         """
-        own = parsed(cls, {n: settings.pop(n) for n in ("starts",) if n in settings})
+        names = [f.name for f in setting_fields(cls)]
+        own = parsed(cls, {n: settings.pop(n) for n in names if n in settings})
         sections = {"energy": energy, "gradient": gradient}
         inner = IREM.for_task(InsideTask(task), **sections, key=key, **settings)
         units = Units.blank(task.format) if units is None else units
@@ -163,6 +173,9 @@ class Scaled(AbstractMethod):
     ) -> tuple[Float[Array, ""], Float[Array, "..."]]:
         """Return the loss of the method inside, in its units."""
         row = self.scale.row(problem)
+        if self.likelihood:
+            energy: Any = self.method.energy
+            return energy.surprise(row.x, row.y), y0
         if self.starts > 1:
             y0 = self._best_start(row, y0, key)
         return self.method.loss(row, y0, key=key)
@@ -198,6 +211,11 @@ class Scaled(AbstractMethod):
         """Return the answer after every step of a descent that does not halt."""
         path = self.method.predict(self.scale.problem(x), num_steps, key=key)
         return _to_user(self.scale, x, path)
+
+    def minimum(self, x: PyTree) -> Float[Array, "..."] | None:
+        """Return the answer at the minimum, if the gradient rule computes it."""
+        y = self.method.minimum(self.scale.problem(x))
+        return None if y is None else self.scale.to_user(x, y)
 
     @property
     def format(self) -> AbstractFormat:

@@ -45,7 +45,8 @@ def get(name: str, **settings: _Any) -> AbstractTask:
         'paper'
     """
     if name == Arrays.name:  # of a run: what its rows looked like
-        return Arrays(**{n: tuple(v) if isinstance(v, list) else v for n, v in settings.items()})
+        described = {n: tuple(v) if isinstance(v, list) else v for n, v in settings.items()}
+        return Arrays(**described)  # pyright: ignore[reportArgumentType]
     accepted = [field.name for field in _dataclasses.fields(TASKS[name])]
     for setting in settings:
         _known(f"setting of the task '{name}'", setting, accepted)

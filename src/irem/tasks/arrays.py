@@ -102,7 +102,8 @@ class Arrays(AbstractTask):
         self._set("y_shape", tuple(np.shape(self.y)[1:]))
         if self.kind == "graphs" and not isinstance(self.x, Graph):
             self._set("x", Graph.of(self.x))
-        if _bytes(self.x) + _bytes(self.y) > _LARGEST_SHARE * available():
+        on_device = all(isinstance(leaf, Array) for leaf in jax.tree.leaves((self.x, self.y)))
+        if not on_device and _bytes(self.x) + _bytes(self.y) > _LARGEST_SHARE * available():
             for name in ("x", "y"):
                 self._set(name, _HostRows(getattr(self, name)))
         else:
