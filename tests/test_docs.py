@@ -58,6 +58,7 @@ ROOMS = (
     "training",
     "apps.pictures",
     "apps.sat",
+    "sklearn",
 )
 
 

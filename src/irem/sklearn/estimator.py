@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -24,7 +25,7 @@ from irem.methods import Scaled
 from irem.sklearn.fitted import Fitted, validation
 from irem.sklearn.forms import Form, flat
 from irem.sklearn.rows import FEWEST_VALIDATION, Rows
-from irem.sklearn.training import CHUNK, Length, Measurement, train
+from irem.sklearn.training import Length, Measurement, train
 from irem.training import Calibration
 
 _TRIAL_ITERATIONS, _TRIAL_SHARE = 1000, 0.35
@@ -45,7 +46,7 @@ class EnergyRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         width: Units of each hidden layer of the energy that is chosen by default.
         batch_size: Rows of an iteration.
         max_iter: Most iterations of training; multiples of 25 take the least time.
-        minutes: Time of training instead of `max_iter`.
+        minutes: Time of trials and training instead of `max_iter`.
         trials: Whether short trials choose structure, units and learning rate by the error on
             validation rows; they take a minute or more.
         validation_fraction: Share of the rows that is held out, by whose error training stops and
@@ -115,6 +116,7 @@ class EnergyRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 shape.
         """
         self._check_parameters()
+        begun = time.monotonic()
         previous = getattr(self, "_fitted", None) if self.warm_start else None
         rows, form = self._read(X, y, previous, fewest=2)
         seed = check_random_state(self.random_state).randint(_SEEDS)
@@ -124,8 +126,7 @@ class EnergyRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             self._forget()
             previous = self._untrained(rows, held_out, form, key)
         fitted = dataclasses.replace(previous, held_out=held_out)
-        seconds = self._seconds()
-        length = Length(self.max_iter if seconds is None else None, seconds)
+        length = self._length(time.monotonic() - begun)
         return self._train(fitted, rows, length, key, validate=held_out is not None)
 
     def partial_fit(self, X: Any, y: Any) -> EnergyRegressor:
@@ -145,12 +146,13 @@ class EnergyRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         key = jax.random.fold_in(fresh_key(seed, "part"), getattr(self, "n_iter_", 0))
         if fitted is None:
             fitted = self._untrained(rows, None, form, key)
-        passes = math.ceil(len(rows.x) / (CHUNK * self.batch_size))
-        length = Length(CHUNK * passes, decays=False)
+        length = Length.one_pass(len(rows.x), self.batch_size)
         return self._train(fitted, rows, length, key, validate=False)
 
     def predict(self, X: Any, return_error: bool = False) -> Any:
         """Return the answers: one number or one row for every row of `X`.
+
+        An array of problems with more than two axes has answers of the shape `y_shape`.
 
         Arguments:
             X: Problems, as in `fit`.
@@ -267,20 +269,23 @@ class EnergyRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 f"`trials=True` needs `fit` with at least {FEWEST_VALIDATION} validation rows; "
                 "give more rows, or a larger `validation_fraction`."
             )
-        seconds = self._seconds()
+        seconds = math.inf if self.minutes is None else _TRIAL_SHARE * 60 * self.minutes
         return trials.choose(
             rows.task(held_out),
             plans,
             validation(held_out, rows.scale, self.several),
             length=trials.Length(math.inf, _TRIAL_ITERATIONS),
             batch_size=self.batch_size,
-            seconds=math.inf if seconds is None else _TRIAL_SHARE * seconds,
+            seconds=seconds,
             key=key,
             on_trial=lambda trial: self._say(f"tried {trial.plan}: error {trial.error:.3g}"),
         ).plan
 
-    def _seconds(self) -> float | None:
-        return None if self.minutes is None else 60 * self.minutes
+    def _length(self, spent: float) -> Length:
+        """How long training goes on after some seconds of choosing settings."""
+        if self.minutes is None:
+            return Length(self.max_iter)
+        return Length(None, max(60 * self.minutes - spent, (1 - _TRIAL_SHARE) * 60 * self.minutes))
 
     def _say(self, sentence: str) -> None:
         if self.verbose:

@@ -44,6 +44,11 @@ class Length:
     seconds: float | None = None
     decays: bool = True
 
+    @staticmethod
+    def one_pass(rows: int, batch_size: int) -> Length:
+        """Return about one pass over so many rows, of at least one compiled call."""
+        return Length(CHUNK * math.ceil(rows / (CHUNK * batch_size)), decays=False)
+
     def share(self, done: int, seconds: float) -> float:
         """Return which share of training is over after so many iterations and seconds."""
         by_count = 0.0 if self.iterations is None else done / self.iterations
