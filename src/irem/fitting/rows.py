@@ -15,6 +15,7 @@ from irem.errors import InputError
 from irem.formats import Graphs
 from irem.problem import Graph, Problem
 from irem.tasks import Arrays
+from irem.tasks.arrays import HostRows, is_too_large
 
 Names = tuple[tuple[str, ...] | None, tuple[str, ...] | None]
 """Of the columns of problems and of answers, where they have some."""
@@ -63,7 +64,10 @@ def read_rows(
     held, kept = _divide(rows, validation, seed)
     whole = (x, y, mask)
     held_out = Problem(*jax.tree.map(lambda leaf: _floats(leaf[held]), whole))
-    x, y, mask = jax.tree.map(lambda leaf: leaf[kept], whole)
+    if mask is None and is_too_large(x, y):  # rows on a disk stay there
+        x, y = HostRows(x, kept), HostRows(y, kept)
+    else:
+        x, y, mask = jax.tree.map(lambda leaf: leaf[kept], whole)
     return Arrays(x, y, mask, held_out, kind, x_names=x_names, y_names=y_names)
 
 

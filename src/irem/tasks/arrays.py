@@ -91,28 +91,27 @@ class Arrays(AbstractTask):
 
     def _take_rows(self) -> None:
         """Check that every problem has an answer, and note their shapes."""
-        x = self.x.edges if isinstance(self.x, Graph) else self.x
-        rows = np.shape(x)[0] if np.ndim(x) else 0
-        if rows == 0 or np.ndim(self.y) == 0 or np.shape(self.y)[0] != rows:
+        x_shape = _shape(self.x.edges if isinstance(self.x, Graph) else self.x)
+        y_shape = _shape(self.y)
+        if not x_shape or not y_shape or x_shape[0] != y_shape[0] or x_shape[0] == 0:
             raise InputError(
-                f"`x` has shape {np.shape(x)} and `y` {np.shape(self.y)}; expected as many answers "
-                "as problems, at least one, along the first axis of both."
+                f"`x` has shape {x_shape} and `y` {y_shape}; expected as many answers as problems, "
+                "at least one, along the first axis of both."
             )
-        self._set("x_shape", tuple(np.shape(x)[1:]))
-        self._set("y_shape", tuple(np.shape(self.y)[1:]))
+        self._set("x_shape", x_shape[1:])
+        self._set("y_shape", y_shape[1:])
         if self.kind == "graphs" and not isinstance(self.x, Graph):
             self._set("x", Graph.of(self.x))
-        on_device = all(isinstance(leaf, Array) for leaf in jax.tree.leaves((self.x, self.y)))
-        if not on_device and _bytes(self.x) + _bytes(self.y) > _LARGEST_SHARE * available():
+        if not self.is_streamed and is_too_large(self.x, self.y):
             for name in ("x", "y"):
-                self._set(name, _HostRows(getattr(self, name)))
-        else:
+                self._set(name, HostRows(getattr(self, name)))
+        if not self.is_streamed:
             self._set("x", jax.tree.map(_as_float, self.x))
             self._set("y", _as_float(self.y))
         if self.missing is None:
             self._set("missing", self.kind == "vectors" and self._any_missing())
-        if self.kind == "graphs" and self.mask is None and not self.is_streamed:
-            self._set("mask", self.x.pairs)
+        if self.kind == "graphs" and not self.is_streamed:
+            self._set("mask", self.x.pairs if self.mask is None else jnp.asarray(self.mask))
 
     def _any_missing(self) -> bool:
         return self.x.any_missing() if self.is_streamed else bool(jnp.isnan(self.x).any())
@@ -120,7 +119,7 @@ class Arrays(AbstractTask):
     @property
     def is_streamed(self) -> bool:
         """Whether the rows stay where they are and are loaded in blocks."""
-        return isinstance(self.x, _HostRows)
+        return isinstance(self.x, HostRows)
 
     @property
     def rows(self) -> int:
@@ -198,18 +197,27 @@ class Arrays(AbstractTask):
             )
 
 
-class _HostRows:
-    """Rows in the memory of the host or on its disk; equal to itself alone, so that JAX may key it.
+class HostRows:
+    """Rows in the memory of the host or on its disk, of which blocks are loaded.
+
+    It is equal to itself alone, so that JAX may tell it from others.
 
     Arguments:
         array: The rows, along the first axis.
+        rows: The numbers of those that count; by default all.
     """
 
-    def __init__(self, array: np.ndarray) -> None:
-        self.array = array
+    def __init__(self, array: np.ndarray, rows: np.ndarray | None = None) -> None:
+        self.array, self._rows = array, rows
 
     def __len__(self) -> int:
-        return self.array.shape[0]
+        return self.shape[0]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the rows that count."""
+        rows = self.array.shape[0] if self._rows is None else len(self._rows)
+        return (rows, *self.array.shape[1:])
 
     @property
     def row_bytes(self) -> int:
@@ -217,14 +225,25 @@ class _HostRows:
         return 4 * math.prod(self.array.shape[1:])
 
     def take(self, rows: np.ndarray) -> np.ndarray:
-        """Return some rows as floats of 32 bits."""
-        return np.asarray(self.array[rows], np.float32)
+        """Return some of the rows that count, as floats of 32 bits."""
+        chosen = rows if self._rows is None else self._rows[rows]
+        return np.asarray(self.array[chosen], np.float32)
 
     def any_missing(self) -> bool:
         """Return whether an entry is NaN, read block by block."""
         size = max(1, _BLOCK_BYTES // self.row_bytes)
-        blocks = range(0, len(self), size)
+        blocks = range(0, self.array.shape[0], size)
         return any(np.isnan(self.array[first : first + size]).any() for first in blocks)
+
+
+def is_too_large(x: Any, y: Any) -> bool:
+    """Return whether rows of the host stay there: they would take too much of the memory."""
+    on_device = all(isinstance(leaf, Array) for leaf in jax.tree.leaves((x, y)))
+    return not on_device and _bytes(x) + _bytes(y) > _LARGEST_SHARE * available()
+
+
+def _shape(rows: Any) -> tuple[int, ...]:
+    return tuple(rows.shape) if isinstance(rows, HostRows) else np.shape(rows)
 
 
 def _bytes(rows: Any) -> int:
