@@ -66,16 +66,16 @@ def test_evaluate_prints_one_json_object(task, difficulty, energy, runs, irem_cl
 
 def test_evaluate_measures_what_python_measures(runs, irem_cli):
     run = irem.load(runs["addition"])
-    options = ("--problems", 50, "--max-steps", 9, "--json")
+    options = ("--problems", 20, "--max-steps", 9, "--json")
     printed = json.loads(irem_cli("evaluate", runs["addition"], *options).out)
     from irem.cli.common import fresh_key
 
     key_problems, key_guesses = jax.random.split(fresh_key(0, "evaluate"))
-    batch = run.task.batch(key_problems, 50, "same")
+    batch = run.task.batch(key_problems, 20, "same")
     solution = irem.solve(run.model, batch.x, key=key_guesses, max_steps=9)
     assert printed["mse"] == pytest.approx(irem.mse(solution.y, batch.y), rel=1e-5)
     errors = np.mean((np.asarray(solution.y) - np.asarray(batch.y)) ** 2, axis=1)
-    assert printed["mse_sem"] == pytest.approx(errors.std(ddof=1) / 50**0.5, rel=1e-4)
+    assert printed["mse_sem"] == pytest.approx(errors.std(ddof=1) / 20**0.5, rel=1e-4)
     assert printed["trivial_mse"] == pytest.approx(
         float(np.mean(np.asarray(batch.y) ** 2)), rel=1e-5
     )
@@ -99,7 +99,7 @@ def test_every_json_line_is_alone_on_standard_output(runs, irem_cli, tmp_path, k
          *keys(task__size=4, energy__width=8, replay__name="none")),
         ("recipes",),
         ("recipes", "addition", "--show", "paper"),
-        ("compose", runs["addition"], "--operations", 3, "--problems", 10),
+        ("compose", runs["addition"], "--operations", 3, "--problems", 20),
         ("tasks",),
     ):  # fmt: skip
         result = irem_cli(*arguments, "--json")
@@ -108,7 +108,7 @@ def test_every_json_line_is_alone_on_standard_output(runs, irem_cli, tmp_path, k
 
 
 def test_compose_applies_the_addition_to_its_own_output(runs, irem_cli):
-    result = irem_cli("compose", runs["addition"], "--operations", 3, "--problems", 40, "--json")
+    result = irem_cli("compose", runs["addition"], "--operations", 3, "--problems", 20, "--json")
     printed = json.loads(result.out)
     assert printed["operations"] == 3
     assert len(printed["mse_by_operations"]) == 3
@@ -116,7 +116,7 @@ def test_compose_applies_the_addition_to_its_own_output(runs, irem_cli):
     assert printed["mse_sem"] == printed["mse_sem_by_operations"][-1]
     assert all(0 < sem < np.inf for sem in printed["mse_sem_by_operations"])
     assert printed["paper_mse"] is None  # it prints nothing for vectors of six entries
-    lines = irem_cli("compose", runs["addition"], "--operations", 2, "--problems", 5).out
+    lines = irem_cli("compose", runs["addition"], "--operations", 2, "--problems", 20).out
     assert [line.split()[0] for line in lines.splitlines()] == ["operations", "1", "2"]
     assert lines.count(" ± ") == 3
     assert "0.0014" not in lines
@@ -167,24 +167,24 @@ def first_answer(path, x):
 
 
 def test_solve_reads_csv_and_npz(runs, irem_cli, tmp_path):
-    x = np.random.default_rng(1).uniform(-1, 1, (4, 12)).astype(np.float32)
+    x = np.random.default_rng(1).uniform(-1, 1, (5, 12)).astype(np.float32)
     np.savetxt(tmp_path / "x.csv", x, delimiter=",", fmt="%.9g")
-    np.savez(tmp_path / "x.npz", x=x.reshape(4, 2, 6), other=np.zeros(3))
+    np.savez(tmp_path / "x.npz", x=x.reshape(5, 2, 6), other=np.zeros(3))
     answers = []
+    options = ("--out", tmp_path / "y.npy", "--max-steps", 9)
     for name in ("x.csv", "x.npz"):
-        result = irem_cli("solve", runs["addition"], tmp_path / name, "--out", tmp_path / "y.npy")
+        result = irem_cli("solve", runs["addition"], tmp_path / name, *options)
         assert result.code == 0
         answers.append(np.load(tmp_path / "y.npy"))
-    assert answers[0].shape == (4, 6)
+    assert answers[0].shape == (5, 6)
     np.testing.assert_array_equal(*answers)
 
 
 def test_solve_takes_graphs_of_any_size(runs, irem_cli, tmp_path):
     for shape in ((5, 5), (3, 12, 12)):
         np.save(tmp_path / "x.npy", np.ones(shape, np.int64))
-        result = irem_cli(
-            "solve", runs["shortest-path"], tmp_path / "x.npy", "--out", tmp_path / "y.npy"
-        )
+        options = ("--out", tmp_path / "y.npy", "--max-steps", 9)
+        result = irem_cli("solve", runs["shortest-path"], tmp_path / "x.npy", *options)
         assert result.code == 0
         assert np.load(tmp_path / "y.npy").shape == shape
 
@@ -219,8 +219,8 @@ def test_solve_reads_the_graphs_it_wrote_as_flat_rows(runs, irem_cli, tmp_path):
     np.save(tmp_path / "x.npy", x)
     np.savetxt(tmp_path / "x.csv", x.reshape(3, -1), delimiter=",", fmt="%.9g")
     for name in ("x.npy", "x.csv"):
-        out = tmp_path / f"{name}.npy"
-        assert irem_cli("solve", runs["shortest-path"], tmp_path / name, "--out", out).code == 0
+        options = ("--out", tmp_path / f"{name}.npy", "--max-steps", 9)
+        assert irem_cli("solve", runs["shortest-path"], tmp_path / name, *options).code == 0
     np.testing.assert_array_equal(np.load(tmp_path / "x.npy.npy"), np.load(tmp_path / "x.csv.npy"))
 
 
