@@ -6,6 +6,7 @@ one, which would otherwise train the models of that folder again.
 
 from pathlib import Path
 
+import pytest
 from xdist.scheduler import LoadFileScheduling
 
 
@@ -19,5 +20,6 @@ class FolderScheduling(LoadFileScheduling):
         return str(folder) if shared else file
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
     return FolderScheduling(config, log)
