@@ -5,16 +5,18 @@ process has a folder of its own: JAX does not expect two to write one.
 """
 
 import gc
-import tempfile
 
 import jax
+import pytest
 
 
-def pytest_configure(config):
-    folder = tempfile.TemporaryDirectory(prefix="compiled-")
-    config.add_cleanup(folder.cleanup)
-    jax.config.update("jax_compilation_cache_dir", folder.name)
+@pytest.fixture(scope="session", autouse=True)
+def compiled_programs_are_kept(tmp_path_factory):
+    jax.config.update("jax_compilation_cache_dir", str(tmp_path_factory.mktemp("compiled")))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+
+
+def pytest_configure():
     # Tracing makes so many objects that Python would look for garbage every few milliseconds.
     gc.set_threshold(20_000, 20, 10)
