@@ -198,17 +198,24 @@ def boosting(x: np.ndarray, y: np.ndarray, seconds: float):
 
 
 def table(found: list[dict]) -> str:
-    """Return what was measured as Markdown."""
-    lines = ["| problem | set | irem | best other | which | ratio |", "| --- " * 6 + "|"]
-    for one in found:
-        for name in ("same", "harder"):
-            others = {k: v[name] for k, v in one["errors"].items() if k != "irem"}
-            which = min(others, key=others.__getitem__)
-            mine = one["errors"]["irem"][name]
-            lines.append(
-                f"| {one['problem']} | {name} | {mine:.3g} | {others[which]:.3g} | {which} | "
-                f"{mine / others[which]:.2f} |"
-            )
+    """Return what was measured as Markdown: mean squared errors, and that of irem over the best."""
+    names = (
+        "irem",
+        "feedforward",
+        "feedforward, same units",
+        "MLPRegressor",
+        "HistGradientBoosting",
+    )
+    lines = [f"| problem | set | {' | '.join(names)} | best other / irem |"]
+    lines.append("| --- " * (len(names) + 3) + "|")
+    order = list(PROBLEMS)
+    for one in sorted(found, key=lambda one: order.index(one["problem"])):
+        for kind in ("same", "harder"):
+            measured = {name: one["errors"].get(name) for name in names}
+            cells = ["" if v is None else f"{v[kind]:.2g}" for v in measured.values()]
+            others = [v[kind] for name, v in measured.items() if v is not None and name != "irem"]
+            ratio = min(others) / measured["irem"][kind]
+            lines.append(f"| {one['problem']} | {kind} | {' | '.join(cells)} | {ratio:.2g} |")
     return "\n".join(lines)
 
 

@@ -134,7 +134,8 @@ def fit(
     Examples:
         >>> import irem, numpy as np
         >>> x = np.random.default_rng(0).normal(size=(200, 3))
-        >>> run = irem.fit(x, x.sum(axis=1), effort=irem.Effort(iterations=200, compare=False))
+        >>> short = irem.Effort(iterations=200, trial_share=0.0, compare=False)
+        >>> run = irem.fit(x, x.sum(axis=1), effort=short)
         >>> run.solve(x[:5]).y.shape, run.report["energy"]
         ((5,), 'equations')
     """
