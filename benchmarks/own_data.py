@@ -2,10 +2,10 @@
 
 Everything has the same rows, the same number of parameters where there are any, and the same time.
 
-    python benchmarks/own_data.py --problem systems --minutes 0.75 --out results.jsonl
-    python benchmarks/own_data.py --show results.jsonl
+    python benchmarks/own_data.py --problem systems --minutes 0.75 --out found.json
+    python benchmarks/own_data.py --show results/own-data.json
 
-One line of JSON for every problem; `--show` prints them as a table. Needs scikit-learn.
+`--show` prints what was measured as a table. Needs scikit-learn.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ def main() -> None:
     parser.add_argument("--show", type=Path)
     given = parser.parse_args()
     if given.show is not None:
-        print(table([json.loads(line) for line in given.show.read_text().splitlines()]))
+        print(table(json.loads(given.show.read_text())))
         return
     for name in given.problem or PROBLEMS:
         found = measure(name, given.minutes, given.rows, given.seed)
         print(json.dumps(found), flush=True)
         if given.out is not None:
-            with given.out.open("a") as file:
-                file.write(json.dumps(found) + "\n")
+            before = json.loads(given.out.read_text()) if given.out.exists() else []
+            given.out.write_text(json.dumps([*before, found], indent=1) + "\n")
 
 
 def measure(name: str, minutes: float, rows: int, seed: int) -> dict:

@@ -39,6 +39,10 @@ OTHER_VALUES = {
     "coupling": 0.3,
     "answer": "reached",
     "rank": 3,
+    "equations": 5,
+    "residuals": 7,
+    "proposals": 2,
+    "largest": 3,
 }
 FITTED = {
     f"{names.what}-{name}": kind

@@ -274,7 +274,7 @@ def test_a_file_is_no_folder_and_damaged_settings_are_no_run(tmp_path):
 
 def test_checkpoints_are_made_every_thirty_seconds_or_as_told():
     made = Checkpoints("folder")
-    assert dataclasses.astuple(made) == ("folder", False, 30.0)
+    assert dataclasses.astuple(made) == ("folder", False, 30.0, None)
     assert made.path.name == "folder"
     assert Checkpoints("folder", seconds=0.0).seconds == 0
     with pytest.raises(irem.InputError, match="must be 0 or more, got -1"):

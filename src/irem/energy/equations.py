@@ -51,6 +51,8 @@ class Equations(AbstractEnergy):
         equations: Number of further equations.
         products: Number of products, each of a linear function of `x` and one of `y`; 0 for none.
             Small problems have all products instead: of every entry of `x` with every one of `y`.
+        completes: Whether a problem is an answer with missing entries, in two parts: its entries,
+            and flags of those that are given. The first equations then begin by keeping those.
         key: Source of the initial weights.
     """
 
@@ -62,6 +64,7 @@ class Equations(AbstractEnergy):
     depth: int = setting(3)
     equations: int = setting(32)
     products: int = setting(64)
+    completes: bool = eqx.field(static=True, kw_only=True, default=False)
     network: _Network = weights()
     key: dataclasses.InitVar[PRNGKeyArray] = dataclasses.field(kw_only=True)
 
@@ -77,7 +80,9 @@ class Equations(AbstractEnergy):
     def fit(cls, task: HasFormat) -> dict[str, Any]:
         """Return the shapes of problems and answers."""
         shapes = require("Equations", task, Vectors)
-        return {"x_shape": shapes.x_shape, "y_shape": shapes.y_shape}
+        x_shape, y_shape = shapes.x_shape, shapes.y_shape
+        completes = getattr(task, "has_flags", False) and x_shape[1:] == y_shape
+        return {"x_shape": x_shape, "y_shape": y_shape, "completes": completes}
 
     @property
     def format(self) -> Vectors:
@@ -136,7 +141,7 @@ class _Network(eqx.Module):
         elif energy.products:
             self.products = _SharedProducts(num_x, num_y, rows, energy.products, key=key_products)
         if energy.equations:
-            self.further = _Further(num_x, num_y, energy.width, energy.equations, key=key_further)
+            self.further = _Further(energy, num_x, num_y, key=key_further)
 
     def propose(self, x: Float[Array, " x"]) -> tuple[Float[Array, " y"], Float[Array, " width"]]:
         """Return the proposed answer, and the features it is made from."""
@@ -205,21 +210,21 @@ class _Further(eqx.Module):
     gates: eqx.nn.Linear
     targets: eqx.nn.Linear
 
-    def __init__(self, num_x: int, num_y: int, width: int, rows: int, *, key: PRNGKeyArray) -> None:
+    def __init__(self, energy: Equations, num_x: int, num_y: int, *, key: PRNGKeyArray) -> None:
+        width, rows = energy.width, energy.equations
         keys = jax.random.split(key, 4)
         # Entry after entry of the answer has an equation of its own.
         own = jnp.tile(jnp.eye(num_y), (1, rows // num_y + 1))[:, :rows]
         self.of_y = own + linear_map(keys[0], num_y, rows, gain=0.1)
         self.of_x = linear_map(keys[1], num_x, rows, gain=0.1)
         self.gates_of_x = jnp.zeros((num_x, rows))
-        if num_x == 2 * num_y:
-            # A problem may be an answer with missing entries, and flags of those that are given,
-            # which are the same in the answer.
+        if energy.completes:
             first = own * (jnp.arange(rows) < num_y)
             self.of_x += jnp.concatenate([first, jnp.zeros_like(first)])
             self.gates_of_x += jnp.concatenate([jnp.zeros_like(first), first])
         gates = eqx.nn.Linear(width, rows, key=keys[2])
-        self.gates = eqx.tree_at(lambda g: g.bias, gates, jnp.full(rows, _FIRST_GATE, float))
+        assert gates.bias is not None
+        self.gates = eqx.tree_at(lambda g: g.bias, gates, gates.bias + _FIRST_GATE)
         self.targets = eqx.nn.Linear(width, rows, key=keys[3])
 
     def __call__(

@@ -73,7 +73,7 @@ class Proposals(AbstractEnergy):
     @property
     def sigma(self) -> Float[Array, ""]:
         """How far around a proposal the landscape belongs to it."""
-        return jnp.maximum(jnp.exp(self.network.log_sigma), _LEAST_WIDTH)
+        return jnp.maximum(_FIRST_WIDTH * jnp.exp(self.network.log_width), _LEAST_WIDTH)
 
     def guess(self, x: Array, shape: tuple[int, ...], *, key: PRNGKeyArray) -> Array:
         """Return a point near one of the proposals, which is drawn by weight."""
@@ -105,7 +105,7 @@ class _Network(eqx.Module):
     layers: tuple[eqx.nn.Linear, ...]
     proposed: eqx.nn.Linear
     logits: eqx.nn.Linear
-    log_sigma: Float[Array, ""]
+    log_width: Float[Array, ""]
     proposals: int = eqx.field(static=True)
 
     def __init__(self, energy: Proposals, *, key: PRNGKeyArray) -> None:
@@ -120,7 +120,7 @@ class _Network(eqx.Module):
         apart = jax.random.uniform(key_proposed, (entries,), minval=-1.0, maxval=1.0)
         self.proposed = eqx.tree_at(lambda p: p.bias, proposed, apart)
         self.logits = eqx.nn.Linear(energy.width, energy.proposals, key=key_logits)
-        self.log_sigma = jnp.asarray(math.log(_FIRST_WIDTH), float)
+        self.log_width = jnp.zeros(())
         self.proposals = energy.proposals
 
     def __call__(

@@ -41,7 +41,7 @@ class Refiner(AbstractEnergy):
     x_shape: tuple[int, ...] = eqx.field(static=True, converter=tuple)
     y_shape: tuple[int, ...] = eqx.field(static=True, converter=tuple)
     width: int = setting(128)
-    depth: int = setting(2)
+    depth: int = setting(3)
     residuals: int = setting(32)
     network: _Network = weights()
     key: dataclasses.InitVar[PRNGKeyArray] = dataclasses.field(kw_only=True)

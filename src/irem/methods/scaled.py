@@ -88,8 +88,10 @@ class InsideTask:
 
     def __init__(self, task: HasFormat) -> None:
         self.format = task.format
+        self.has_flags = False
         if isinstance(task.format, Vectors) and task.format.missing:
             # Values, and flags that say which are given.
+            self.has_flags = True
             self.format = Vectors((2, *task.format.x_shape), task.format.y_shape)
 
 
