@@ -7,6 +7,7 @@ from irem.energy.entrywise import Entrywise as Entrywise
 from irem.energy.equations import Equations as Equations
 from irem.energy.function import from_function as from_function
 from irem.energy.gine import GINE as GINE
+from irem.energy.groups import Groups as Groups
 from irem.energy.lowrank import LowRank as LowRank
 from irem.energy.minplus import MinPlus as MinPlus
 from irem.energy.mlp import MLP as MLP
@@ -29,6 +30,7 @@ ENERGIES: _Registry[type[AbstractEnergy]] = _Registry(
         "gine": GINE,
         "conv": Conv,
         "pair": Pair,
+        "groups": Groups,
         "table": Table,
         "polynomial": Polynomial,
         "min-plus": MinPlus,

@@ -27,6 +27,9 @@ class AbstractEnergy(AbstractFittedComponent):
     default_max_steps: ClassVar[int] = 500
     """The step budget of a trained model where none is given."""
 
+    default_retries: ClassVar[int] = 3
+    """From how many further first guesses an answer that fails its check is sought again."""
+
     in_double: ClassVar[bool] = False
     """Whether descents are in 64 bits, for energies too steep or too flat for 32."""
 

@@ -1,0 +1,107 @@
+"""An energy of puzzles: variables in groups with rules, any number of them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from irem.checks import count, count_or_zero
+from irem.energy.base import AbstractEnergy, require
+from irem.formats import Puzzles
+from irem.nn import GroupNet
+from irem.nn.fitting import check_depth
+from irem.problem import first_guess
+from irem.puzzles import Puzzle
+from irem.settings import HasFormat, setting, weights
+
+
+class Groups(AbstractEnergy):
+    r"""An energy of variables that take part in groups with rules, such as those of a Sudoku.
+
+    $$E(x, y, z) = \sum_i \tfrac12 \|(y_i, z_i) - F_i(x, y, z)\|^2 + R_i(x, y, z)$$
+
+    $F_i$ and $R_i$ are read from features of variable $i$, which pass through layers: in each, a
+    group sums its members and answers all of them. So the energy is the same however variables,
+    groups and members are ordered, and one model takes puzzles of any size. $z_i$ is a
+    scratchpad of a few numbers for each variable, which descends along with the answer $y$.
+
+    On a GPU features are in bfloat16 in training, unless full precision is asked for; `solve`
+    computes in float32.
+
+    Arguments:
+        families: How many families of groups a puzzle has; three for a Sudoku (cells, lines,
+            boxes).
+        puzzle: How plain arrays are read, `"sudoku"` or `"latin"`; `None` where a problem is always
+            a `Puzzle`.
+        width: Features of a variable, and of a group.
+        layers: How often variables and groups exchange features.
+        scratch: Numbers that each variable has beside its entry of the answer.
+        key: Source of the initial weights.
+    """
+
+    default_step: ClassVar[str] = "fixed"
+    default_max_steps: ClassVar[int] = 200
+    default_retries: ClassVar[int] = 63
+
+    families: int = eqx.field(static=True)
+    puzzle: str | None = eqx.field(static=True, default=None)
+    width: int = setting(128)
+    layers: int = setting(4)
+    scratch: int = setting(8)
+    network: GroupNet = weights()
+    key: dataclasses.InitVar[PRNGKeyArray] = dataclasses.field(kw_only=True)
+
+    def __post_init__(self, key: PRNGKeyArray) -> None:
+        """Make the weights."""
+        count("width", self.width)
+        check_depth("layers", self.layers)
+        count_or_zero("scratch", self.scratch)
+        self.network = GroupNet(1 + self.scratch, self.families, self.width, self.layers, key=key)
+
+    @classmethod
+    def fit(cls, task: HasFormat) -> dict[str, Any]:
+        """Return the number of families, and how plain arrays are read."""
+        puzzles = require("Groups", task, Puzzles)
+        return {"families": puzzles.families, "puzzle": puzzles.puzzle}
+
+    @property
+    def format(self) -> Puzzles:
+        """Puzzles of any size."""
+        return Puzzles(self.families, self.puzzle)
+
+    def landscape(self, x: Puzzle) -> Callable[[Array], Float[Array, ""]]:
+        """Return the map from the entries and the scratchpads of all variables to the energy."""
+        read = self.network(x, half=_in_half_precision())
+
+        def energy(point: Float[Array, "variables numbers"]) -> Float[Array, ""]:
+            target, penalties = read(point)
+            return 0.5 * jnp.sum(jnp.square(point - target)) + jnp.sum(penalties)
+
+        return energy
+
+    def begin(self, x: Puzzle, y0: Array, *, key: PRNGKeyArray | None) -> Array:
+        """Return a first guess with a scratchpad for every variable beside it.
+
+        The scratchpad is random, or zero where there is no key.
+        """
+        del x
+        shape = (*y0.shape, self.scratch)
+        z0 = jnp.zeros(shape) if key is None else first_guess(key, shape)
+        return jnp.concatenate([y0[..., None], z0.astype(y0.dtype)], axis=-1)
+
+    def read(self, x: Puzzle, point: Array) -> Array:
+        """Return the answer at a point, without the scratchpad."""
+        del x
+        return point[..., 0]
+
+
+def _in_half_precision() -> bool:
+    """Whether features are in bfloat16: on a GPU, unless full precision is asked for."""
+    asked = jax.config.jax_default_matmul_precision  # pyright: ignore[reportAttributeAccessIssue]
+    return asked is None and jax.default_backend() == "gpu"

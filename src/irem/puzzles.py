@@ -1,0 +1,213 @@
+"""Puzzles: variables that are true or false, and rules about groups of them.
+
+A Sudoku has a variable for every cell and symbol, and four kinds of groups of which exactly one
+variable is true. Queens, Latin squares and colourings of graphs are written in the same way.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Int
+
+from irem.errors import InputError
+
+
+class Quota(enum.IntEnum):
+    """How many variables of a group are true."""
+
+    EXACTLY_ONE = 0
+    AT_MOST_ONE = 1
+    AT_LEAST_ONE = 2
+
+
+class Family(eqx.Module):
+    """Groups of variables with one rule, as index arrays of fixed shapes.
+
+    Arguments:
+        members: The variables of every group; smaller groups are filled up with the number of
+            variables, which is no variable.
+        of_variable: The groups of every variable, filled up with the number of groups.
+        quota: How many members of a group are true.
+    """
+
+    members: Int[Array, "*batch groups size"]
+    of_variable: Int[Array, "*batch variables count"]
+    quota: Quota = eqx.field(static=True, default=Quota.EXACTLY_ONE)
+
+    @staticmethod
+    def of(members: Sequence[Sequence[int]], quota: Quota, variables: int) -> Family:
+        """Build the index arrays from a list of the variables of every group.
+
+        Examples:
+            >>> Family.of([[0, 1], [1, 2, 3]], Quota.EXACTLY_ONE, 4).members.tolist()
+            [[0, 1, 4], [1, 2, 3]]
+        """
+        of_variable: list[list[int]] = [[] for _ in range(variables)]
+        for number, group in enumerate(members):
+            for variable in group:
+                if not 0 <= variable < variables:
+                    raise InputError(
+                        f"Group {number} has variable {variable}; expected 0 to {variables - 1}."
+                    )
+                of_variable[variable].append(number)
+        table, inverse = _filled(members, variables), _filled(of_variable, len(members))
+        with jax.ensure_compile_time_eval():  # kept for later, also where the caller is traced
+            return Family(jnp.asarray(table), jnp.asarray(inverse), quota)
+
+
+Families = tuple[Family, ...]
+"""The rules of a puzzle. Models have weights of their own for each family."""
+
+
+class Puzzle(eqx.Module):
+    """What is known of the variables, and the rules.
+
+    Arguments:
+        known: 1 where a variable is known to be true, -1 where false, 0 where it is to be found.
+        families: The rules, and the groups of variables that they are about.
+    """
+
+    known: Int[Array, "*batch variables"]
+    families: Families
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """What is known, so that NumPy takes a puzzle as that."""
+        return np.array(self.known, dtype=dtype, copy=copy)
+
+
+def broken_rules(puzzle: Puzzle, truths: np.ndarray) -> np.ndarray:
+    """Return how many rules each answer of a batch breaks, known variables included.
+
+    Arguments:
+        puzzle: A batch of puzzles.
+        truths: For every puzzle which variables are true.
+    """
+    known = np.asarray(puzzle.known)
+    broken = (((known == 1) & ~truths) | ((known == -1) & truths)).sum(axis=1)
+    padded = np.concatenate([truths, np.zeros((len(truths), 1), bool)], axis=1)
+    rows = np.arange(len(truths))[:, None, None]
+    for family in puzzle.families:
+        members = np.asarray(family.members)
+        counts = padded[rows, members].sum(axis=2)
+        too_few, too_many = counts < 1, counts > 1
+        if family.quota == Quota.AT_MOST_ONE:
+            too_few = np.zeros_like(too_few)
+        elif family.quota == Quota.AT_LEAST_ONE:
+            too_many = np.zeros_like(too_many)
+        # A group without members is only there to fill up.
+        there = (members < truths.shape[1]).any(axis=2)
+        broken += ((too_few | too_many) & there).sum(axis=1)
+    return broken
+
+
+def box_shape(symbols: int) -> tuple[int, int]:
+    """Return the rows and columns of a box of a Sudoku: as square as the number of symbols allows.
+
+    Examples:
+        >>> box_shape(9), box_shape(6)
+        ((3, 3), (2, 3))
+    """
+    rows = next(r for r in range(math.isqrt(symbols), 0, -1) if symbols % r == 0)
+    return rows, symbols // rows
+
+
+@functools.cache
+def sudoku_families(symbols: int) -> Families:
+    """Return the rules of a Sudoku: one symbol a cell; each once in a row, a column and a box.
+
+    Rows and columns are one family, because a Sudoku may be transposed. Variable
+    `(row * symbols + column) * symbols + symbol` says that a cell holds a symbol.
+    """
+    rows, columns = box_shape(symbols)
+    boxes = _cube(symbols).reshape(columns, rows, rows, columns, symbols)
+    boxes = boxes.transpose(0, 2, 4, 1, 3).reshape(-1, symbols).tolist()
+    return *latin_families(symbols), Family.of(boxes, Quota.EXACTLY_ONE, symbols**3)
+
+
+@functools.cache
+def latin_families(symbols: int) -> Families:
+    """Return the rules of a Latin square: one symbol a cell; each once in a row and a column."""
+    cube = _cube(symbols)
+    cells = cube.reshape(-1, symbols).tolist()
+    lines = [
+        line
+        for turned in (cube.transpose(0, 2, 1), cube.transpose(1, 2, 0))
+        for line in turned.reshape(-1, symbols).tolist()
+    ]
+    return tuple(Family.of(g, Quota.EXACTLY_ONE, symbols**3) for g in (cells, lines))
+
+
+LINE_FAMILIES = {"sudoku": sudoku_families, "latin": latin_families}
+"""The rules of puzzles that are square grids of symbols, by name, as functions of their size."""
+
+
+@functools.cache
+def queens_families(size: int) -> Families:
+    """Return the rules of queens on a board: one in every row and column, at most one a diagonal.
+
+    Variable `row * size + column` says that a square holds a queen.
+    """
+    board = np.arange(size**2).reshape(size, size)
+    offsets = range(-size + 2, size - 1)
+    diagonals = [b.diagonal(k).tolist() for b in (board, board[::-1]) for k in offsets]
+    lines = [*board.tolist(), *board.T.tolist()]
+    return (
+        Family.of(lines, Quota.EXACTLY_ONE, size**2),
+        Family.of(diagonals, Quota.AT_MOST_ONE, size**2),
+    )
+
+
+def colouring_families(nodes: int, edges: Iterable[tuple[int, int]], colours: int) -> Families:
+    """Return the rules of a colouring: one colour a node; at an edge no colour twice.
+
+    Variable `node * colours + colour` says that a node has a colour.
+    """
+    table = np.arange(nodes * colours).reshape(nodes, colours)
+    pairs = [[int(table[a, c]), int(table[b, c])] for a, b in edges for c in range(colours)]
+    return (
+        Family.of(table.tolist(), Quota.EXACTLY_ONE, nodes * colours),
+        Family.of(pairs, Quota.AT_MOST_ONE, nodes * colours),
+    )
+
+
+def _cube(symbols: int) -> np.ndarray:
+    """The variables by row, column and symbol."""
+    return np.arange(symbols**3).reshape(symbols, symbols, symbols)
+
+
+def _filled(lists: Sequence[Sequence[int]], filler: int) -> np.ndarray:
+    """Lists of numbers as the rows of a table, the shorter ones filled up."""
+    table = np.full((len(lists), max(map(len, lists), default=0)), filler, np.int32)
+    for row, numbers in zip(table, lists, strict=True):
+        row[: len(numbers)] = numbers
+    return table
+
+
+def known_of_grid(grid: np.ndarray) -> np.ndarray:
+    """Return what a grid of symbols (0 where a cell is empty) says of its variables.
+
+    Takes leading axes of problems.
+    """
+    symbols = grid.shape[-1]
+    here = grid[..., None] == np.arange(1, symbols + 1)
+    known = np.where(here, 1, np.where(grid[..., None] > 0, -1, 0)).astype(np.int8)
+    return known.reshape(*grid.shape[:-2], symbols**3)
+
+
+def grid_of_truths(truths: np.ndarray) -> np.ndarray:
+    """Return the grid of symbols of an answer, 0 where a cell has none or several.
+
+    Takes leading axes of problems.
+    """
+    symbols = round(truths.shape[-1] ** (1 / 3))
+    cells = truths.reshape(*truths.shape[:-1], symbols, symbols, symbols)
+    return np.where(cells.sum(-1) == 1, cells.argmax(-1) + 1, 0)

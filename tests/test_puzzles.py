@@ -1,0 +1,144 @@
+"""Puzzles as variables and rules, against a SAT solver and rules written out by hand."""
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from irem.errors import InputError
+from irem.puzzles import (
+    Family,
+    Puzzle,
+    Quota,
+    box_shape,
+    broken_rules,
+    colouring_families,
+    grid_of_truths,
+    known_of_grid,
+    latin_families,
+    queens_families,
+    sudoku_families,
+)
+from irem.tasks.exact import count_solutions, solve_exactly
+
+EMPTY4 = np.zeros((4, 4), int)
+
+
+def puzzle_of(families, variables):
+    return Puzzle(jnp.zeros(variables, jnp.int8), families)
+
+
+def stacked(puzzle, count=1):
+    return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (count, *leaf.shape)), puzzle)
+
+
+def is_sudoku(grid):
+    """The rules of a Sudoku as people know them."""
+    n = len(grid)
+    rows, columns = box_shape(n)
+    lines = [*grid, *grid.T]
+    lines += [
+        grid[r : r + rows, c : c + columns].ravel()
+        for r, c in itertools.product(range(0, n, rows), range(0, n, columns))
+    ]
+    return all(sorted(line) == list(range(1, n + 1)) for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("symbols", "shape"), [(4, (2, 2)), (6, (2, 3)), (9, (3, 3)), (12, (3, 4)), (7, (1, 7))]
+)
+def test_boxes_are_as_square_as_can_be(symbols, shape):
+    assert box_shape(symbols) == shape
+
+
+# 288 Sudokus of 4 x 4, 576 and 161,280 Latin squares of 4 and 5, 92 boards of eight queens: OEIS.
+@pytest.mark.parametrize(
+    ("families", "variables", "number"),
+    [
+        (sudoku_families(4), 64, 288),
+        (latin_families(4), 64, 576),
+        (queens_families(6), 36, 4),
+        (queens_families(8), 64, 92),
+        (queens_families(3), 9, 0),
+    ],
+)
+def test_there_are_as_many_solutions_as_is_known(families, variables, number):
+    assert count_solutions(puzzle_of(families, variables), most=1000) == number
+
+
+def test_a_colouring_gives_no_edge_one_colour_twice():
+    triangle = [(0, 1), (1, 2), (0, 2)]
+    assert count_solutions(puzzle_of(colouring_families(3, triangle, 3), 9), most=100) == 6
+    assert count_solutions(puzzle_of(colouring_families(3, triangle, 2), 6), most=100) == 0
+
+
+@pytest.mark.parametrize("symbols", [4, 6, 9])
+def test_an_exact_answer_is_a_sudoku(symbols):
+    found = solve_exactly(puzzle_of(sudoku_families(symbols), symbols**3))
+    assert is_sudoku(grid_of_truths(found > 0.5))
+
+
+def test_an_impossible_puzzle_has_no_exact_answer():
+    grid = EMPTY4.copy()
+    grid[0] = [1, 2, 3, 0]
+    grid[1, 3] = 4
+    found = solve_exactly(Puzzle(jnp.asarray(known_of_grid(grid)), sudoku_families(4)))
+    assert np.isnan(found).all()
+
+
+def test_broken_rules_are_counted():
+    answer = solve_exactly(puzzle_of(sudoku_families(4), 64)) > 0.5
+    grid = grid_of_truths(answer)
+    given = np.zeros_like(grid)
+    given[0, 0] = grid[0, 0]
+    puzzle = stacked(Puzzle(jnp.asarray(known_of_grid(given)), sudoku_families(4)), 4)
+    swapped = grid.copy()
+    swapped[0, [2, 3]] = swapped[0, [3, 2]]  # two symbols, each wrong in two columns
+    missing = answer.copy()
+    missing[np.flatnonzero(answer)[-1]] = False  # its cell, row, column and box have none
+    other = 5 - grid  # a right grid, with other symbols: the given one is changed
+    truths = np.stack([answer, known_of_grid(swapped) > 0, missing, known_of_grid(other) > 0])
+    assert is_sudoku(other)
+    # The given cell says of all its four symbols whether they are there: two of them are wrong.
+    np.testing.assert_array_equal(broken_rules(puzzle, truths), [0, 4, 4, 2])
+
+
+@pytest.mark.parametrize(
+    ("rule", "broken"),
+    [
+        (Quota.EXACTLY_ONE, [1, 0, 1]),
+        (Quota.AT_MOST_ONE, [0, 0, 1]),
+        (Quota.AT_LEAST_ONE, [1, 0, 0]),
+    ],
+)
+def test_rules_allow_so_many(rule, broken):
+    puzzle = stacked(puzzle_of((Family.of([[0, 1, 2], []], rule, 3),), 3), 3)
+    truths = np.array([[0, 0, 0], [0, 1, 0], [1, 1, 0]], bool)
+    np.testing.assert_array_equal(broken_rules(puzzle, truths), broken)
+    alone = puzzle_of((Family.of([[0, 1, 2]], rule, 3),), 3)
+    allowed = {Quota.EXACTLY_ONE: 3, Quota.AT_MOST_ONE: 4, Quota.AT_LEAST_ONE: 7}
+    assert count_solutions(alone, most=10) == allowed[rule]
+
+
+def test_groups_of_variables_are_the_inverse_of_members():
+    families = [*sudoku_families(6), *queens_families(5), *colouring_families(4, [(0, 3)], 2)]
+    for family in families:
+        members, of_variable = np.asarray(family.members), np.asarray(family.of_variable)
+        pairs = {(g, v) for g, row in enumerate(members) for v in row if v < len(of_variable)}
+        again = {(g, v) for v, row in enumerate(of_variable) for g in row if g < len(members)}
+        assert pairs == again
+
+
+def test_a_variable_that_does_not_exist_is_refused():
+    with pytest.raises(InputError, match="Group 1 has variable 7; expected 0 to 2"):
+        Family.of([[0], [1, 7]], Quota.EXACTLY_ONE, 3)
+
+
+def test_grids_become_variables_and_back():
+    grid = np.array([[1, 0], [0, 2]])
+    known = known_of_grid(grid)
+    assert known.tolist() == [1, -1, 0, 0, 0, 0, -1, 1]
+    np.testing.assert_array_equal(grid_of_truths(known > 0), grid)
+    np.testing.assert_array_equal(known_of_grid(np.stack([grid, grid]))[1], known)
