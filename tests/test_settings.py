@@ -18,6 +18,7 @@ TASKS = (
     irem.tasks.MatrixInverse(size=4),
     irem.tasks.ShortestPath(),
     irem.tasks.Denoise(),
+    irem.tasks.Sudoku(),
     irem.tasks.ShortestPath(variant="wide"),
     irem.tasks.MatrixCompletion(variant="wide", size=4),
 )
@@ -43,6 +44,9 @@ OTHER_VALUES = {
     "residuals": 7,
     "proposals": 2,
     "largest": 3,
+    "layers": 2,
+    "noise": 0.1,
+    "fixed_point": 0.2,
 }
 FITTED = {
     f"{names.what}-{name}": kind

@@ -7,9 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from irem.descent import Reason, Solution
+from irem.descent import RETRIES, Reason, Solution
 from irem.formats import Vectors
-from irem.training import RETRIES, answering, solve_checked
+from irem.training import answering, solve_checked
 from irem.verdicts import Verdict
 
 KEY = jax.random.key(0)
@@ -86,6 +86,15 @@ def test_answers_are_sought_again_as_often_as_asked(retries, calls, monkeypatch)
     assert len(solve.calls) == calls
     assert solve.calls[0][1]["starts"] == 1
     np.testing.assert_array_equal(found.steps, [calls] * 4)
+
+
+def test_a_model_of_fixed_steps_keeps_its_rule_and_says_how_often(monkeypatch):
+    monkeypatch.setattr(MODEL, "default_step", "fixed", raising=False)
+    monkeypatch.setattr(MODEL, "default_retries", 5, raising=False)
+    solve = Scripted(monkeypatch, *[solution([1, 2, 3, 4], [0.5] * 4)] * 6)
+    solve_checked(MODEL, X, key=KEY)
+    assert len(solve.calls) == 6
+    assert all(options.keys() == {"key"} for _, options in solve.calls[1:])
 
 
 def test_one_problem_alone_is_one_answer(monkeypatch):

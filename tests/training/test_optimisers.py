@@ -8,7 +8,7 @@ import optax
 import pytest
 
 import irem
-from irem.training import Adam, Checkpoints
+from irem.training import Adam, AdamW, Checkpoints
 
 TASK = irem.tasks.get("addition", size=4)
 KEY = jax.random.key(1)
@@ -94,6 +94,42 @@ def test_the_learning_rate_falls_to_zero_at_the_end_of_training(iterations):
     assert abs(found[-1, 0]) < 1e-6
     constant = updates(Adam(0.1), iterations, ones)
     np.testing.assert_allclose(-constant, 0.1, rtol=1e-4)
+
+
+def test_the_learning_rate_of_adamw_rises_at_first_and_falls_to_zero():
+    ones = np.ones((9, 2), np.float32)
+    found = updates(AdamW(0.1, weight_decay=0.0, warm_up=4, clip_norm=None), 8, ones)
+    rates = 0.05 * (1 + np.cos(np.pi * np.arange(9) / 8)) * np.minimum(1, np.arange(1, 10) / 4)
+    np.testing.assert_allclose(-found[:, 0], rates, rtol=1e-4, atol=1e-6)
+
+
+def test_weights_decay_by_the_learning_rate_and_not_by_the_size_of_gradients():
+    rule = AdamW(0.1, weight_decay=0.5, warm_up=0).transformation(10)
+    weights = jnp.array([2.0, -4.0])
+    update, _ = rule.update(jnp.zeros(2), rule.init(weights), weights)
+    np.testing.assert_allclose(update, -0.1 * 0.5 * weights, rtol=1e-6)
+
+
+def test_adamw_clips_gradients():
+    gradients = np.array([[300.0, 400.0], [0.5, 0.0]], np.float32)
+    clipped = updates(AdamW(warm_up=0), 10, gradients)
+    by_hand = updates(AdamW(warm_up=0, clip_norm=None), 10, [[0.6, 0.8], [0.5, 0.0]])
+    np.testing.assert_allclose(clipped, by_hand, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"weight_decay": -0.1},
+        {"weight_decay": float("nan")},
+        {"warm_up": -1},
+        {"clip_norm": 0.0},
+        {"learning_rate": 0.0},
+    ],
+)
+def test_negative_settings_are_refused(wrong):
+    with pytest.raises(irem.InputError):
+        AdamW(**wrong)
 
 
 def test_a_training_decays_over_its_own_length(monkeypatch):

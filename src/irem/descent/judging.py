@@ -75,6 +75,26 @@ def judged(
     return dataclasses.replace(solution, verdict=jnp.asarray(verdict, jnp.int32), residual=residual)
 
 
+def refused(shape: tuple[int, ...]) -> Solution:
+    """Return what `solve` would return for a batch of problems that are all refused.
+
+    Arguments:
+        shape: The shape of their answers, along a leading axis.
+    """
+    none = jnp.full(shape[0], jnp.nan)
+    return Solution(
+        y=jnp.full(shape, jnp.nan),
+        energy=none,
+        steps=jnp.zeros(shape[0], jnp.int32),
+        converged=jnp.zeros(shape[0], bool),
+        reason=jnp.full(shape[0], int(Reason.REFUSED)),
+        first_energy=none,
+        gradient_norm=none,
+        verdict=jnp.full(shape[0], int(Verdict.FAILED), jnp.int32),
+        residual=none,
+    )
+
+
 def _without_answers(solution: Solution, refused: np.ndarray) -> Solution:
     gone = jnp.asarray(refused)
     column = gone.reshape(-1, *(1,) * (solution.y.ndim - 1))

@@ -13,8 +13,9 @@ from irem.formats import AbstractFormat
 class Energy(Protocol):
     """As much of an energy, or of a trained model, as a descent needs.
 
-    It may also have a `default_step` and a `default_max_steps`, the step rule and the step budget
-    where none is given, and a `task` that knows which problems it answers and checks the answers.
+    It may also have a `default_step`, a `default_max_steps` and `default_retries`, the step rule,
+    the step budget and the number of further tries where none is given, and a `task` that knows
+    which problems it answers and checks the answers.
     """
 
     @property
@@ -68,6 +69,9 @@ MAX_STEPS = 500
 MOST_STEPS = 2**31 - 1
 """The largest step budget: steps are counted in 32 bits."""
 
+RETRIES = 3
+"""How often an answer that fails its check is sought again where the energy has no other number."""
+
 DEFAULT_STEP = "backtracking"
 """The step rule of trained energies that have no other: the surest one (docs, Inference)."""
 
@@ -82,6 +86,11 @@ def default_step(model: Any) -> str:
     if getattr(model, "step_size", None) is None:
         return QUASI_NEWTON
     return getattr(model, "default_step", DEFAULT_STEP)
+
+
+def default_retries(model: Any) -> int:
+    """Return how often a model seeks an answer again that fails its check."""
+    return getattr(model, "default_retries", RETRIES)
 
 
 def default_max_steps(model: Any) -> int:

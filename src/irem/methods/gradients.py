@@ -7,13 +7,15 @@ from typing import ClassVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PyTree
+from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from irem.checks import count, count_or_zero, positive
-from irem.descent import descend
+from irem.descent import descend, update
 from irem.energy import AbstractEnergy
 from irem.errors import InputError
 from irem.settings import AbstractComponent, Registry, setting
+
+_DIVERGED = 1e6
 
 
 class AbstractGradient(AbstractComponent):
@@ -21,6 +23,11 @@ class AbstractGradient(AbstractComponent):
 
     ends_at_minimum: ClassVar[bool] = False
     """Whether the point of training is the minimum of the landscape, whatever the start."""
+
+    @property
+    def weight_of_rest(self) -> float:
+        """Weight of the squared length of the last step in the loss."""
+        return 0.0
 
     @abc.abstractmethod
     def descend(
@@ -35,6 +42,31 @@ class AbstractGradient(AbstractComponent):
 
         Its value is the same for every rule, unless the descent diverges.
         """
+
+    def path(
+        self,
+        energy: AbstractEnergy,
+        x: PyTree,
+        y0: Float[Array, "..."],
+        step_size: float,
+        num_steps: int,
+        *,
+        key: PRNGKeyArray,
+    ) -> Float[Array, "points ..."]:
+        """Return the points of the loss, the end last, and before them the one they start from.
+
+        By default the loss is about the end alone.
+
+        Arguments:
+            energy: The energy.
+            x: The problem.
+            y0: Where the descent starts.
+            step_size: Size of a step.
+            num_steps: Number of steps.
+            key: For rules that draw random numbers.
+        """
+        del key
+        return jnp.stack([y0, self.descend(energy, x, y0, step_size, num_steps)])
 
     def check_steps(self, num_steps: int) -> None:
         """Refuse a number of steps that this rule cannot differentiate."""
@@ -85,6 +117,90 @@ class LastSteps(AbstractGradient):
         if self.diverged_beyond is not None:
             y = jnp.where(jnp.all(jnp.abs(y) < self.diverged_beyond), y, y0)
         return descend(energy.landscape(x), y, step_size, self.k)
+
+
+class RandomSteps(AbstractGradient):
+    """Differentiate through the last `k` steps, after a random number of steps before them.
+
+    For energies that have to work for many steps: the loss is about every one of the `k` points,
+    so that an answer is to stay where it is right, and descents of training are not all of one
+    length. A descent has `num_steps` steps at most, `k` at least.
+
+    Arguments:
+        k: How many steps are differentiated.
+        noise: Standard deviation of the noise that is added to the point after every step before.
+        fixed_point: Weight of the squared length of the last step in the loss, for landscapes in
+            which descents are to come to rest.
+    """
+
+    k: int = setting(3, positional=True)
+    noise: float = setting(0.0)
+    fixed_point: float = setting(0.0)
+
+    def __check_init__(self) -> None:
+        """Refuse no steps at all, and negative weights."""
+        count("k", self.k)
+        for name in ("noise", "fixed_point"):
+            if not getattr(self, name) >= 0:
+                raise InputError(f"`{name}` must be at least 0, got {getattr(self, name)}.")
+
+    @property
+    def weight_of_rest(self) -> float:
+        """Weight of the squared length of the last step in the loss."""
+        return self.fixed_point
+
+    def check_steps(self, num_steps: int) -> None:
+        """Refuse to differentiate more steps than there are."""
+        if self.k > num_steps:
+            raise InputError(
+                f"`RandomSteps({self.k})` differentiates more steps than a descent of training has "
+                f"({num_steps}); take fewer."
+            )
+
+    def descend(
+        self,
+        energy: AbstractEnergy,
+        x: PyTree,
+        y0: Float[Array, "..."],
+        step_size: float,
+        num_steps: int,
+    ) -> Float[Array, "..."]:
+        """Take all steps, without noise."""
+        return LastSteps(self.k).descend(energy, x, y0, step_size, num_steps)
+
+    def path(
+        self,
+        energy: AbstractEnergy,
+        x: PyTree,
+        y0: Float[Array, "..."],
+        step_size: float,
+        num_steps: int,
+        *,
+        key: PRNGKeyArray,
+    ) -> Float[Array, "points ..."]:
+        """Take a random number of steps with frozen parameters, then `k` with live ones."""
+        key_number, key_noise = jax.random.split(key)
+        before = jax.random.randint(key_number, (), 0, num_steps - self.k + 1)
+        frozen = jax.grad(jax.tree.map(_stop, energy).landscape(x))
+
+        def step(y: Array, number: Array) -> tuple[Array, None]:
+            moved = update(y, frozen(y), step_size)
+            if self.noise:
+                drawn = jax.random.normal(jax.random.fold_in(key_noise, number), y.shape, y.dtype)
+                moved = moved + self.noise * drawn
+            # Descents that diverge start again from where they began.
+            moved = jnp.where(jnp.all(jnp.abs(moved) < _DIVERGED), moved, y0)
+            return jnp.where(number < before, moved, y), None
+
+        y = jax.lax.scan(step, y0, jnp.arange(num_steps - self.k))[0]
+        y = jax.lax.stop_gradient(y)
+        gradient = jax.grad(energy.landscape(x))
+
+        def tracked(y: Array, _: None) -> tuple[Array, Array]:
+            moved = update(y, gradient(y), step_size)
+            return moved, moved
+
+        return jnp.concatenate([y[None], jax.lax.scan(tracked, y, length=self.k)[1]])
 
 
 class FullUnroll(AbstractGradient):
@@ -173,7 +289,13 @@ def _conjugate_gradient(
 
 
 GRADIENTS: Registry[type[AbstractGradient]] = Registry(
-    "gradient rule", {"last-steps": LastSteps, "full-unroll": FullUnroll, "minimum": Minimum}
+    "gradient rule",
+    {
+        "last-steps": LastSteps,
+        "full-unroll": FullUnroll,
+        "random-steps": RandomSteps,
+        "minimum": Minimum,
+    },
 )
 """Every gradient rule that can be named in a recipe."""
 

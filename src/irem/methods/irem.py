@@ -95,10 +95,20 @@ class IREM(AbstractMethod):
     def loss(
         self, problem: Problem, y0: Float[Array, "..."], *, key: PRNGKeyArray
     ) -> tuple[Float[Array, ""], Float[Array, "..."]]:
-        """Return the squared distance from the end of the descent to the answer (Algorithm 1)."""
-        del key
-        end = self.gradient.descend(self.energy, problem.x, y0, self.step_size, self.num_steps)
-        return square_error(self.energy.read(problem.x, end), problem.y, problem.mask)[0], end
+        """Return the squared distance from the end of the descent to the answer (Algorithm 1).
+
+        Where the gradient rule has the loss at several points of the descent, their mean.
+        """
+        descent = (self.energy, problem.x, y0, self.step_size, self.num_steps)
+        points = self.gradient.path(*descent, key=key)
+
+        def error(point: Array) -> Float[Array, ""]:
+            return square_error(self.energy.read(problem.x, point), problem.y, problem.mask)[0]
+
+        loss = jnp.mean(jax.vmap(error)(points[1:]))
+        if self.gradient.weight_of_rest:
+            loss += self.gradient.weight_of_rest * jnp.sum(jnp.square(points[-1] - points[-2]))
+        return loss, points[-1]
 
     def start(self, x: PyTree, shape: tuple[int, ...], *, key: PRNGKeyArray) -> Float[Array, "..."]:
         """Return the point where the energy lets a descent begin."""
@@ -149,6 +159,11 @@ class IREM(AbstractMethod):
     def default_max_steps(self) -> int:
         """That of the energy."""
         return self.energy.default_max_steps
+
+    @property
+    def default_retries(self) -> int:
+        """That of the energy."""
+        return self.energy.default_retries
 
     def begin(self, x: PyTree, y0: Array, *, key: PRNGKeyArray | None) -> Array:
         """Return the point of the landscape that a descent from a first guess starts at."""

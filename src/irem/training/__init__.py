@@ -6,7 +6,6 @@ from irem.training.algorithm1 import TrainState as TrainState
 from irem.training.algorithm1 import init as init
 from irem.training.algorithm1 import iterate as iterate
 from irem.training.algorithm1 import run_chunk as run_chunk
-from irem.training.answering import RETRIES as RETRIES
 from irem.training.answering import solve_checked as solve_checked
 from irem.training.averages import AVERAGES as AVERAGES
 from irem.training.averages import AbstractAverage as AbstractAverage
@@ -22,6 +21,7 @@ from irem.training.folder import is_finished as is_finished
 from irem.training.optimisers import OPTIMISERS as OPTIMISERS
 from irem.training.optimisers import AbstractOptimiser as AbstractOptimiser
 from irem.training.optimisers import Adam as Adam
+from irem.training.optimisers import AdamW as AdamW
 from irem.training.recipes import BEST as BEST
 from irem.training.recipes import PAPER as PAPER
 from irem.training.recipes import Recipe as Recipe

@@ -9,14 +9,21 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Key, PRNGKeyArray, PyTree
 
-from irem.descent import Energy, Solution, default_max_steps, solve, solve_several, split_key
+from irem.descent import (
+    Energy,
+    Solution,
+    default_max_steps,
+    default_retries,
+    default_step,
+    solve,
+    solve_several,
+    split_key,
+)
 from irem.verdicts import Verdict
-
-RETRIES = 3
-"""How often an answer that fails its check is sought again, each time from another first guess."""
 
 _STEP = "lbfgs"
 _MORE_STEPS = 4
+_PLAIN_STEP = "fixed"
 
 
 def solve_checked(
@@ -24,7 +31,7 @@ def solve_checked(
     x: Any,
     *,
     key: PRNGKeyArray | Key[Array, " problems"],
-    retries: int = RETRIES,
+    retries: int | None = None,
     starts: int = 1,
     answers: int = 1,
     on_batch: Callable[[int], None] | None = None,
@@ -32,14 +39,16 @@ def solve_checked(
     """Answer problems, check the answers, and think longer about those that fail their check.
 
     The first try is `irem.solve` with the step rule and the budget of the model. Every other try
-    begins at another first guess, descends by L-BFGS, and has four times as many steps. Of all
+    begins at another first guess, descends by L-BFGS, and has four times as many steps; energies
+    whose own rule is the fixed step of training, as those of puzzles, keep rule and budget. Of all
     tries the answer with the smallest residual is returned, and the steps of all are counted.
 
     Arguments:
         model: A trained model.
         x: One problem, or problems along a leading axis.
         key: Where first guesses are drawn from, or one key for each problem.
-        retries: How often an answer that fails is sought again.
+        retries: How often an answer that fails is sought again; by default as often as the energy
+            says, three times for most.
         starts: First guesses of the first try, of which the lowest energy wins.
         answers: How many different answers to list, as `irem.descent.solve_several` does, for
             problems that have several.
@@ -52,6 +61,10 @@ def solve_checked(
         solution = solve_several(model, x, answers=answers, **first)
     else:
         solution = solve(model, x, **first)
+    retries = default_retries(model) if retries is None else retries
+    again_by = {"step": _STEP, "max_steps": _MORE_STEPS * default_max_steps(model)}
+    if default_step(model) == _PLAIN_STEP:
+        again_by = {}
     for attempt in range(1, retries + 1):
         failed = _failed(solution)
         if not failed.size:
@@ -61,8 +74,7 @@ def solve_checked(
             model,
             some,
             key=jax.vmap(lambda k, a=attempt: jax.random.fold_in(k, a))(some_keys),
-            step=_STEP,
-            max_steps=_MORE_STEPS * default_max_steps(model),
+            **again_by,
         )
         solution = _better(solution, again, failed)
     return jax.tree.map(lambda leaf: leaf[0], solution) if alone else solution
