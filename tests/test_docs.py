@@ -53,6 +53,7 @@ ROOMS = (
     "formats",
     "methods",
     "nn",
+    "puzzles",
     "settings",
     "tasks",
     "training",
@@ -79,7 +80,7 @@ def public_names():
 
 def is_own(room, module, name, value):
     """Whether a name is offered by a room, and not just imported for its use."""
-    if room in ("formats", "settings"):  # single files
+    if room in ("formats", "puzzles", "settings"):  # single files
         return getattr(value, "__module__", module.__name__) == module.__name__ and not isinstance(
             value, typing.TypeVar
         )

@@ -45,9 +45,15 @@ _FIELDS = (
 _SEVERAL = ("answers", "answer_energies")
 
 
-def check_output(out: Path, x: Path) -> None:
-    """Refuse, before any work is done, a place where answers cannot be written."""
-    _common.check_output(out, "Answers go", _SUFFIXES)
+def check_output(out: Path, x: Path, *suffixes: str) -> None:
+    """Refuse, before any work is done, a place where answers cannot be written.
+
+    Arguments:
+        out: The place.
+        x: The file of the problems.
+        suffixes: How the place may end; by default as files of arrays do.
+    """
+    _common.check_output(out, "Answers go", suffixes or _SUFFIXES)
     if _common.is_same_file(out, x):
         raise InputError(f"'{out}' holds the problems; choose another file for the answers.")
 

@@ -94,7 +94,8 @@ def check_output(out: Path, what: str, suffixes: tuple[str, ...]) -> None:
     """Refuse, before any work is done, a place where `what` cannot be written."""
     if out.suffix not in suffixes:
         *most, last = suffixes
-        raise InputError(f"{what} to a file ending in {', '.join(most)} or {last}, got '{out}'.")
+        ending = f"{', '.join(most)} or {last}" if most else last
+        raise InputError(f"{what} to a file ending in {ending}, got '{out}'.")
     if out.is_dir() or not out.parent.is_dir():
         raise InputError(
             f"'{out}' cannot be written: it is a folder, or its folder does not exist."

@@ -30,6 +30,7 @@ from irem.cli.common import (
 )
 from irem.cli.names import AbstractNames, NodeNames
 from irem.cli.problem_files import read_problems
+from irem.cli.puzzle_lines import SUFFIX, Lines
 from irem.cli.tally import Tally
 from irem.descent import Energy, Solution
 from irem.errors import InputError
@@ -73,10 +74,24 @@ class StartOptions:
                 "and --max-steps, or leave out --answers."
             )
 
+    restarts: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="Further first guesses for answers that fail their check.",
+            show_default="that of the model",
+        ),
+    ] = None
+
     def arguments(self) -> dict[str, int]:
-        """Return them as `irem.solve` and `solve_checked` take them."""
+        """Return them as `irem.solve` takes them."""
         several = {} if self.answers == 1 else {"answers": self.answers}
         return {"starts": self.starts, **several}
+
+    def checked_arguments(self) -> dict[str, int]:
+        """Return them as `solve_checked` takes them."""
+        more = {} if self.restarts is None else {"retries": self.restarts}
+        return {**self.arguments(), **more}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,10 +116,13 @@ def command(
         Path,
         typer.Argument(
             metavar="X",
-            help="One problem or several: .npy, .npz or .csv; of graphs also .graphml or .gml.",
+            help="One problem or several: .npy, .npz or .csv; of graphs also .graphml or .gml, of "
+            "puzzles .txt.",
         ),
     ],
-    out: Annotated[Path, typer.Option(help="Where the answers go: .npy, .npz or .csv.")],
+    out: Annotated[
+        Path, typer.Option(help="Where the answers go: .npy, .npz or .csv; .txt for .txt.")
+    ],
     descent: DescentOptions,
     abstain: AbstainOptions,
     search: StartOptions,
@@ -114,7 +132,7 @@ def command(
     json: Json = False,
 ) -> None:
     """Answer problems, and check the answers."""
-    arrays.check_output(out, x)
+    arrays.check_output(out, x, *((SUFFIX,) if x.suffix == SUFFIX else ()))
     max_error = abstain.max_error
     _check_error(max_error, descent)
     loaded = load_energies(run)
@@ -123,7 +141,7 @@ def command(
     if not 0 <= model < len(loaded.models):
         raise InputError(f"`model` must be from 0 to {len(loaded.models) - 1}, got {model}.")
     chosen = loaded.models[model]
-    pages = Pages.read(x, chosen, loaded.task, problems)
+    pages = _read(x, chosen, loaded.task, problems)
     if search.answers > 1:
         _check_several(out, pages)
     _check_domain(chosen, pages)
@@ -132,20 +150,33 @@ def command(
     # Who sets the rule or the budget of a descent gets that descent and no other.
     by = irem.solve if descent != DescentOptions() else solve_checked
     if by is solve_checked:
-        options = search.arguments()
+        options = search.checked_arguments()
+    elif search.restarts:
+        raise InputError(
+            "Restarts keep the step rule and the budget of the model; leave out --step and "
+            "--max-steps, or leave out --restarts."
+        )
     solutions = functools.partial(pages.solutions, by=by, key=fresh_key(seed, "solve"), **options)
     _answer(pages, out, solutions, _Filter(abstain.only_verified, trust), tally)
     tally.faults = _faults(chosen, pages) if tally.refused else ()
     if json:
         asked = {"max_error": max_error, "max_steps": tally.max_steps}
         asked |= dataclasses.asdict(search)
-        shape = tally.shape(pages.problems)
-        print_json({**about(loaded), "out": str(out), "shape": shape, **asked, **tally.as_dict()})
+        if not isinstance(pages, Lines):  # which may be of several sizes
+            asked["shape"] = tally.shape(pages.problems)
+        print_json({**about(loaded), "out": str(out), **asked, **tally.as_dict()})
     else:
         tally.tell(out, max_error)
     tally.warn()
     if tally.unanswered:
         raise typer.Exit(1)
+
+
+def _read(x: Path, model: Energy, task: AbstractTask, problems: int | None) -> "Pages | Lines":
+    """Read the problems in a file, in whichever form it has them."""
+    if x.suffix == SUFFIX:
+        return Lines.read(x, model)
+    return Pages.read(x, model, task, problems)
 
 
 class Pages(NamedTuple):
@@ -195,6 +226,10 @@ class Pages(NamedTuple):
         for first in range(0, self.problems, self.page_size):
             yield first, self.x[first : first + self.page_size]
 
+    def writer(self, out: Path) -> Any:
+        """Return what takes the answers on their way to a file."""
+        return arrays.Writer.open(out, self.problems, self.names)
+
     def solutions(self, *, by: Any, **options: Any) -> Iterator[Solution]:
         """Answer the problems by a function like `irem.solve`."""
         if self.page_size is not None and not isinstance(self.x, Graph):
@@ -223,11 +258,11 @@ class _Filter(NamedTuple):
         return solution, left_out
 
 
-def _answer(pages: Pages, out: Path, solutions: Any, keep: _Filter, tally: Tally) -> None:
+def _answer(pages: Pages | Lines, out: Path, solutions: Any, keep: _Filter, tally: Tally) -> None:
     """Answer all problems and write the answers as they come, whole or not at all."""
     with (
         progress_bar("answering", pages.problems) as advance,
-        arrays.Writer.open(out, pages.problems, pages.names) as writer,
+        pages.writer(out) as writer,
         warnings.catch_warnings(),
     ):
         warnings.simplefilter("ignore", UserWarning)  # refused problems are told below
@@ -237,7 +272,7 @@ def _answer(pages: Pages, out: Path, solutions: Any, keep: _Filter, tally: Tally
             tally.add(solution, left_out)
 
 
-def _faults(model: Any, pages: Pages) -> tuple[str, ...]:
+def _faults(model: Any, pages: Pages | Lines) -> tuple[str, ...]:
     """Why the first few problems that are refused are, with their places or names."""
     for first, some in pages.parts():
         faults = enumerate(model.task.domain.faults(model.format.as_batch(some)[0]), first)
@@ -247,9 +282,9 @@ def _faults(model: Any, pages: Pages) -> tuple[str, ...]:
     return ()
 
 
-def _check_domain(model: Any, pages: Pages) -> None:
+def _check_domain(model: Any, pages: Pages | Lines) -> None:
     """Refuse problems that are all outside the domain, in the words of their file."""
-    if pages.names.nodes(0) is None or model.task is None:
+    if isinstance(pages, Lines) or pages.names.nodes(0) is None or model.task is None:
         return
     faults = model.task.domain.faults(model.format.as_batch(pages.x)[0])
     if faults[0] is not None and None not in faults:
@@ -257,7 +292,7 @@ def _check_domain(model: Any, pages: Pages) -> None:
         raise InputError(told(0, faults[0]))
 
 
-def _check_several(out: Path, pages: Pages) -> None:
+def _check_several(out: Path, pages: Pages | Lines) -> None:
     """Refuse a list of pairs, which has one place for the number of a pair."""
     if out.suffix == ".csv" and isinstance(pages.names, NodeNames):
         raise InputError(

@@ -18,6 +18,7 @@ from irem.tasks.graphs import AbstractGraphTask as AbstractGraphTask
 from irem.tasks.matrix_completion import MatrixCompletion as MatrixCompletion
 from irem.tasks.matrix_inverse import MatrixInverse as MatrixInverse
 from irem.tasks.shortest_path import ShortestPath as ShortestPath
+from irem.tasks.sudoku import Sudoku as Sudoku
 
 TASKS: _Registry[type[AbstractTask]] = _Registry(
     "task",
@@ -31,6 +32,7 @@ TASKS: _Registry[type[AbstractTask]] = _Registry(
             MatrixCompletion,
             MatrixInverse,
             Denoise,
+            Sudoku,
         )
     },
 )
