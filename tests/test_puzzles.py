@@ -9,7 +9,9 @@ import pytest
 
 from irem.errors import InputError
 from irem.puzzles import (
+    RULES,
     Family,
+    NamedRules,
     Puzzle,
     Quota,
     box_shape,
@@ -120,6 +122,20 @@ def test_rules_allow_so_many(rule, broken):
     alone = puzzle_of((Family.of([[0, 1, 2]], rule, 3),), 3)
     allowed = {Quota.EXACTLY_ONE: 3, Quota.AT_MOST_ONE: 4, Quota.AT_LEAST_ONE: 7}
     assert count_solutions(alone, most=10) == allowed[rule]
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_rules_by_name_are_those_of_lists_and_have_no_arrays(name):
+    listed, named = (
+        Puzzle(jnp.zeros(1, int), RULES[name](4)),
+        Puzzle(jnp.zeros(1, int), NamedRules(name, 4)),
+    )
+    assert len(jax.tree.leaves(named)) == 1
+    jax.tree.map(np.testing.assert_array_equal, listed.families, named.families)
+    batch = stacked(Puzzle(jnp.zeros(64, jnp.int8), NamedRules("sudoku", 4)), 3)
+    truths = np.zeros((3, 64), bool)
+    lists = stacked(puzzle_of(sudoku_families(4), 64), 3)
+    np.testing.assert_array_equal(broken_rules(batch, truths), broken_rules(lists, truths))
 
 
 def test_groups_of_variables_are_the_inverse_of_members():

@@ -17,8 +17,7 @@ from irem import doors
 from irem.checks import count, numeric
 from irem.errors import InputError
 from irem.problem import Graph
-from irem.puzzles import LINE_FAMILIES as _LINE_FAMILIES
-from irem.puzzles import Puzzle, known_of_grid
+from irem.puzzles import NamedRules, Puzzle, known_of_grid
 
 # Rows of fewer cells are no puzzles: a table of 9 x 9 symbols is one grid.
 _FEWEST_SYMBOLS = 4
@@ -356,8 +355,8 @@ class Puzzles(AbstractFormat):
 
     Arguments:
         families: How many families of groups they have.
-        puzzle: Of which kind plain grids are, a name of `irem.puzzles.LINE_FAMILIES`: square
-            arrays of the symbols 1 to n, 0 where a cell is empty. `None` where there are none.
+        puzzle: Of which kind plain grids are, `"sudoku"` or `"latin"`: square arrays of the symbols
+            1 to n, 0 where a cell is empty. `None` where there are none.
     """
 
     noun: ClassVar[str] = "puzzles"
@@ -388,8 +387,7 @@ class Puzzles(AbstractFormat):
                 f"{symbols}, and 0 where a cell is empty."
             )
         known = jax.numpy.asarray(known_of_grid(grids.astype(np.int64)))
-        stacked = lambda leaf: jax.numpy.broadcast_to(leaf, (len(known), *leaf.shape))  # noqa: E731
-        return Puzzle(known, jax.tree.map(stacked, _LINE_FAMILIES[self.puzzle](symbols))), alone
+        return Puzzle(known, NamedRules(self.puzzle, symbols)), alone
 
     @property
     def expected(self) -> str:

@@ -68,16 +68,39 @@ Families = tuple[Family, ...]
 """The rules of a puzzle. Models have weights of their own for each family."""
 
 
+class NamedRules(eqx.Module):
+    """Rules that all puzzles of a batch share. They are no arrays, and so take no memory.
+
+    Arguments:
+        name: A name of `RULES`.
+        size: What the rules are a function of: symbols, or rows of a board.
+    """
+
+    name: str = eqx.field(static=True)
+    size: int = eqx.field(static=True)
+
+    @property
+    def families(self) -> Families:
+        """The groups, family by family."""
+        return RULES[self.name](self.size)
+
+
 class Puzzle(eqx.Module):
     """What is known of the variables, and the rules.
 
     Arguments:
         known: 1 where a variable is known to be true, -1 where false, 0 where it is to be found.
-        families: The rules, and the groups of variables that they are about.
+        rules: The rules by name, or the groups that they are about, family by family; of the latter
+            every puzzle of a batch may have its own, such as those of a graph.
     """
 
     known: Int[Array, "*batch variables"]
-    families: Families
+    rules: NamedRules | Families
+
+    @property
+    def families(self) -> Families:
+        """The groups of variables, family by family."""
+        return self.rules.families if isinstance(self.rules, NamedRules) else self.rules
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         """What is known, so that NumPy takes a puzzle as that."""
@@ -97,6 +120,7 @@ def broken_rules(puzzle: Puzzle, truths: np.ndarray) -> np.ndarray:
     rows = np.arange(len(truths))[:, None, None]
     for family in puzzle.families:
         members = np.asarray(family.members)
+        members = np.broadcast_to(members, (len(truths), *members.shape[-2:]))
         counts = padded[rows, members].sum(axis=2)
         too_few, too_many = counts < 1, counts > 1
         if family.quota == Quota.AT_MOST_ONE:
@@ -146,10 +170,6 @@ def latin_families(symbols: int) -> Families:
     return tuple(Family.of(g, Quota.EXACTLY_ONE, symbols**3) for g in (cells, lines))
 
 
-LINE_FAMILIES = {"sudoku": sudoku_families, "latin": latin_families}
-"""The rules of puzzles that are square grids of symbols, by name, as functions of their size."""
-
-
 @functools.cache
 def queens_families(size: int) -> Families:
     """Return the rules of queens on a board: one in every row and column, at most one a diagonal.
@@ -164,6 +184,10 @@ def queens_families(size: int) -> Families:
         Family.of(lines, Quota.EXACTLY_ONE, size**2),
         Family.of(diagonals, Quota.AT_MOST_ONE, size**2),
     )
+
+
+RULES = {"sudoku": sudoku_families, "latin": latin_families, "queens": queens_families}
+"""The rules of puzzles that depend on their size alone, by name."""
 
 
 def colouring_families(nodes: int, edges: Iterable[tuple[int, int]], colours: int) -> Families:

@@ -17,7 +17,7 @@ from irem.domain import Domain, Rule
 from irem.errors import InputError
 from irem.formats import Puzzles
 from irem.problem import Problem
-from irem.puzzles import Puzzle, broken_rules, sudoku_families
+from irem.puzzles import NamedRules, Puzzle, broken_rules, sudoku_families
 from irem.tasks.base import AbstractTask, Difficulty
 
 _DATA = Path(__file__).parent / "data"
@@ -104,7 +104,7 @@ class Sudoku(AbstractTask):
         given = puzzle[:, None] == symbols
         known = jnp.where(given, 1, jnp.where(puzzle[:, None] > 0, -1, 0)).astype(jnp.int8)
         y = (solution[:, None] == symbols).astype(jnp.float32).ravel()
-        return Problem(Puzzle(known.ravel(), sudoku_families(_SYMBOLS)), y)
+        return Problem(Puzzle(known.ravel(), NamedRules(self.name, _SYMBOLS)), y)
 
     def trivial(self, x: Puzzle) -> Float[Array, "*batch variables"]:
         """Every symbol as likely as any other where nothing is known."""
