@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import irem
-from irem.puzzles import Puzzle, grid_of_truths, known_of_grid, sudoku_families
+from irem.puzzles import NamedRules, Puzzle, grid_of_truths, known_of_grid, sudoku_families
 from irem.tasks import Sudoku
 from irem.verdicts import Verdict
 
@@ -109,6 +109,16 @@ def test_the_floor_knows_the_givens():
     assert (floor[known == 1] == 1).all()
     assert (floor[known == -1] == 0).all()
     np.testing.assert_allclose(floor[known == 0], 1 / 9)
+
+
+@pytest.mark.parametrize("name", TASK.difficulties)
+def test_the_floors_that_are_printed_are_those_of_the_lists(name):
+    bank = TASK.banks[name]
+    puzzles, solutions = (np.asarray(a).reshape(-1, 9, 9) for a in (bank.puzzles, bank.solutions))
+    x = Puzzle(jnp.asarray(known_of_grid(puzzles)), NamedRules("sudoku", 9))
+    error = np.mean((np.asarray(TASK.trivial(x)) - (known_of_grid(solutions) > 0)) ** 2)
+    np.testing.assert_allclose(error, TASK.trivial_mse[name], atol=5e-5)
+    assert TASK.oracle_mse[name] == 0
 
 
 def test_puzzles_of_a_file_are_trained_on(tmp_path):

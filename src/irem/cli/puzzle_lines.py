@@ -103,7 +103,7 @@ class Lines:
         if not isinstance(model.format, Puzzles) or model.format.puzzle is None:
             raise InputError(
                 f"'{path}' is a file of puzzles, and this model answers {model.format.noun}; give "
-                "a .npy, .npz or .csv file."
+                "a file ending in .npy, .npz or .csv."
             )
         return Lines(model, *read_lines(path))
 

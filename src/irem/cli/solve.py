@@ -132,7 +132,7 @@ def command(
     json: Json = False,
 ) -> None:
     """Answer problems, and check the answers."""
-    arrays.check_output(out, x, *((SUFFIX,) if x.suffix == SUFFIX else ()))
+    _check_files(x, out)
     max_error = abstain.max_error
     _check_error(max_error, descent)
     loaded = load_energies(run)
@@ -141,7 +141,7 @@ def command(
     if not 0 <= model < len(loaded.models):
         raise InputError(f"`model` must be from 0 to {len(loaded.models) - 1}, got {model}.")
     chosen = loaded.models[model]
-    pages = _read(x, chosen, loaded.task, problems)
+    pages = _read(x, out, chosen, loaded.task, problems)
     if search.answers > 1:
         _check_several(out, pages)
     _check_domain(chosen, pages)
@@ -172,11 +172,22 @@ def command(
         raise typer.Exit(1)
 
 
-def _read(x: Path, model: Energy, task: AbstractTask, problems: int | None) -> "Pages | Lines":
+def _read(
+    x: Path, out: Path, model: Energy, task: AbstractTask, problems: int | None
+) -> "Pages | Lines":
     """Read the problems in a file, in whichever form it has them."""
     if x.suffix == SUFFIX:
-        return Lines.read(x, model)
+        lines = Lines.read(x, model)
+        if out.suffix != SUFFIX:
+            raise InputError(f"Answers to lines go to a file ending in {SUFFIX}, got '{out}'.")
+        return lines
     return Pages.read(x, model, task, problems)
+
+
+def _check_files(x: Path, out: Path) -> None:
+    """Refuse a place where answers cannot be written; lines of puzzles are answered by lines."""
+    lines = x.suffix == out.suffix == SUFFIX
+    arrays.check_output(out, x, *([SUFFIX] if lines else []))
 
 
 class Pages(NamedTuple):

@@ -58,6 +58,9 @@ class Sudoku(AbstractTask):
     binary: ClassVar[bool] = True
     difficulties: ClassVar[tuple[str, ...]] = ("easy", "same", "harder")
     training: ClassVar[str] = "training"
+    # Of all puzzles of the lists.
+    trivial_mse: ClassVar = {"easy": 0.0544, "same": 0.0690, "harder": 0.0709}
+    oracle_mse: ClassVar = {"easy": 0.0, "same": 0.0, "harder": 0.0}
     variants: ClassVar[tuple[str, ...]] = ("unique",)
 
     variant: str = "unique"
