@@ -1,6 +1,6 @@
 """Puzzles: variables that are true or false, and rules about groups of them.
 
-A Sudoku has a variable for every cell and symbol, and four kinds of groups of which exactly one
+A Sudoku has a variable for every cell and symbol, and three families of groups of which exactly one
 variable is true. Queens, Latin squares and colourings of graphs are written in the same way.
 """
 

@@ -51,7 +51,9 @@ def test_large_grids_have_letters(start, first, tmp_path):
     assert grid[0, :3].tolist() == first
 
 
-@pytest.mark.parametrize("line", ["." * 80, "123", "." * 82, "x" + "." * 80, "5" + "." * 15])
+@pytest.mark.parametrize(
+    "line", ["." * 80, "123", "." * 82, "x" + "." * 80, "5" + "." * 15, "ß" + "A" * 624]
+)
 def test_other_lines_are_refused_by_their_number(line, tmp_path):
     with pytest.raises(irem.InputError, match="Line 2 of"):
         read_lines(write(tmp_path, PUZZLE, line))

@@ -171,9 +171,10 @@ def _read_line(path: Path, number: int, line: str) -> PuzzleLine:
             f"{where} has {len(line)} characters; expected 81 for a Sudoku of 9 x 9 cells (16 for "
             "4 x 4, 256 for 16 x 16), with `.` or `0` for empty cells."
         )
-    symbols, empty = _alphabet(line.upper(), size)
+    letters = [character.upper() for character in line]  # one may become two
+    symbols, empty = _alphabet(letters, size)
     cells = np.zeros(len(line), np.int64)
-    for place, character in enumerate(line.upper()):
+    for place, character in enumerate(letters):
         if character in empty:
             continue
         if character not in symbols:
@@ -185,7 +186,7 @@ def _read_line(path: Path, number: int, line: str) -> PuzzleLine:
     return PuzzleLine(number, line, symbols, cells.reshape(size, size))
 
 
-def _alphabet(line: str, size: int) -> tuple[str, str]:
+def _alphabet(line: Sequence[str], size: int) -> tuple[str, str]:
     """The symbols of a line, and the characters of its empty cells."""
     used = set(line) - {"."}
     if size > len("123456789"):
