@@ -22,6 +22,8 @@ from irem.puzzles import (
     latin_families,
     queens_families,
     sudoku_families,
+    with_excluded,
+    with_open,
 )
 from irem.tasks.exact import count_solutions, solve_exactly
 
@@ -158,3 +160,36 @@ def test_grids_become_variables_and_back():
     assert known.tolist() == [1, -1, 0, 0, 0, 0, -1, 1]
     np.testing.assert_array_equal(grid_of_truths(known > 0), grid)
     np.testing.assert_array_equal(known_of_grid(np.stack([grid, grid]))[1], known)
+
+
+@pytest.mark.parametrize("numpy", [np, jnp])
+def test_variables_beside_a_known_one_are_excluded_where_only_one_may_be_true(numpy):
+    rules = [[0, 1, 2], [2, 3]]
+    expected = {
+        Quota.EXACTLY_ONE: [1, -1, -1, 0, 0],
+        Quota.AT_MOST_ONE: [1, -1, -1, 0, 0],
+        Quota.AT_LEAST_ONE: [1, 0, 0, 0, 0],
+    }
+    known = numpy.asarray([1, 0, 0, 0, 0], numpy.int8)
+    for quota, found in expected.items():
+        families = (Family.of(rules, quota, 5),)
+        assert with_excluded(known, families).tolist() == found
+        both = with_excluded(numpy.stack([known, 0 * known]), families)
+        assert both.tolist() == [found, [0] * 5]
+        assert both.dtype == known.dtype
+
+
+def test_open_variables_of_a_sudoku_are_those_no_given_cell_sees():
+    rng = np.random.default_rng(0)
+    solution = grid_of_truths(solve_exactly(puzzle_of(sudoku_families(6), 216)) > 0.5)
+    grid = solution * (rng.random((6, 6)) < 0.4)
+    open_ = set()
+    for row, column, symbol in itertools.product(range(6), range(6), range(1, 7)):
+        box = grid[row // 2 * 2 : row // 2 * 2 + 2, column // 3 * 3 : column // 3 * 3 + 3]
+        seen = {*grid[row], *grid[:, column], *box.ravel()}
+        if not grid[row, column] and symbol not in seen:
+            open_.add((row * 6 + column) * 6 + symbol - 1)
+    puzzle = with_open(known_of_grid(np.stack([grid, solution])), NamedRules("sudoku", 6))
+    assert puzzle.open.shape == (2, 96)
+    assert {v for v in puzzle.open[0].tolist() if v < 216} == open_
+    assert (np.asarray(puzzle.open[1]) == 216).all()

@@ -17,7 +17,7 @@ from irem import doors
 from irem.checks import count, numeric
 from irem.errors import InputError
 from irem.problem import Graph
-from irem.puzzles import NamedRules, Puzzle, known_of_grid
+from irem.puzzles import NamedRules, Puzzle, known_of_grid, with_open
 
 # Rows of fewer cells are no puzzles: a table of 9 x 9 symbols is one grid.
 _FEWEST_SYMBOLS = 4
@@ -386,8 +386,8 @@ class Puzzles(AbstractFormat):
                 f"`x` holds {value:g}; a grid of {symbols} x {symbols} cells has the symbols 1 to "
                 f"{symbols}, and 0 where a cell is empty."
             )
-        known = jax.numpy.asarray(known_of_grid(grids.astype(np.int64)))
-        return Puzzle(known, NamedRules(self.puzzle, symbols)), alone
+        known = known_of_grid(grids.astype(np.int64))
+        return with_open(known, NamedRules(self.puzzle, symbols)), alone
 
     @property
     def expected(self) -> str:

@@ -11,9 +11,11 @@ import pytest
 
 import irem
 from irem.energy import Groups
+from irem.nn import groups
 from irem.nn.groups import pool, spread
 from irem.puzzles import (
     Family,
+    NamedRules,
     Puzzle,
     Quota,
     colouring_families,
@@ -21,6 +23,8 @@ from irem.puzzles import (
     latin_families,
     queens_families,
     sudoku_families,
+    with_excluded,
+    with_open,
 )
 
 KEY = jax.random.key(0)
@@ -51,6 +55,12 @@ def at(grid, point):
     flat = jnp.asarray(point.reshape(-1, point.shape[-1]), jnp.float32)
     value, gradient = gradient_of(energy(), x, flat)
     return float(value), np.asarray(gradient).reshape(point.shape)
+
+
+def listed_of(grid):
+    """One puzzle with a list of its open variables."""
+    batch = with_open(known_of_grid(grid)[None], NamedRules("sudoku", len(grid)))
+    return jax.tree.map(lambda leaf: leaf[0], batch)
 
 
 def relabelled(grid, order):
@@ -103,8 +113,54 @@ def test_pooling_is_a_sum_over_members_and_spreading_its_transpose():
     incidence = np.array([[1, 0, 1, 0], [0, 1, 1, 1], [0, 0, 0, 1]], float)
     values = np.arange(8.0).reshape(4, 2)
     np.testing.assert_allclose(pool(jnp.asarray(values), family), incidence @ values)
-    groups = np.arange(6.0).reshape(3, 2)
-    np.testing.assert_allclose(spread(jnp.asarray(groups), family), incidence.T @ groups)
+    of_groups = np.arange(6.0).reshape(3, 2)
+    np.testing.assert_allclose(spread(jnp.asarray(of_groups), family), incidence.T @ of_groups)
+
+
+def test_known_variables_are_left_out_of_lists_and_nothing_else_changes():
+    grid, _ = cube(3)
+    known = known_of_grid(grid)
+    whole, short = Puzzle(jnp.asarray(known), NamedRules("sudoku", SYMBOLS)), listed_of(grid)
+    assert short.open.shape == (96,) < known.shape
+    y0 = jnp.asarray(np.random.default_rng(4).normal(size=known.shape), jnp.float32)
+    points = [energy().begin(x, y0, key=None) for x in (whole, short)]
+    values, gradients = zip(
+        *(gradient_of(energy(), x, p) for x, p in zip((whole, short), points, strict=True)),
+        strict=True,
+    )
+    decided = np.asarray(with_excluded(known, sudoku_families(SYMBOLS)))
+    closed = decided != 0
+    of_known = 0.5 * np.sum((np.asarray(y0)[closed] - (decided[closed] > 0)) ** 2)
+    np.testing.assert_allclose(values[0], values[1] + of_known, rtol=1e-5)
+    ends = [
+        energy().read(x, p - g) for x, p, g in zip((whole, short), points, gradients, strict=True)
+    ]
+    np.testing.assert_allclose(*ends, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(ends[0][closed], decided[closed] > 0, atol=1e-6)
+
+
+def test_lists_and_matrices_of_members_give_the_same_energy(monkeypatch):
+    grid, _ = cube(5)
+    x = listed_of(grid)
+    point = energy().begin(x, jnp.zeros(SYMBOLS**3), key=KEY)
+    of_matrices = jax.value_and_grad(energy().landscape(x))(point)
+    monkeypatch.setattr(groups, "_MOST_PER_MEMBER", 0)
+    assert all(isinstance(g, groups.Lists) for g in groups.Open.of(x).groups)
+    of_lists = jax.value_and_grad(energy().landscape(x))(point)
+    np.testing.assert_allclose(of_lists[0], of_matrices[0], rtol=1e-5)
+    np.testing.assert_allclose(of_lists[1], of_matrices[1], rtol=1e-3, atol=1e-5)
+
+
+def test_a_group_that_has_its_true_variable_says_no_more():
+    rules = (Family.of([[0, 1, 2], [2, 3]], Quota.AT_LEAST_ONE, 4),)
+    for most in (64, 0):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(groups, "_MOST_PER_MEMBER", most)
+            found = groups.Open.of(Puzzle(jnp.array([1, 0, 0, 0], jnp.int8), rules))
+        assert found.is_open.tolist() == [False, True, True, True]
+        ones = jnp.ones((4, 1))
+        assert found.groups[0].pool(ones).ravel().tolist() == [0, 2]
+        assert found.groups[0].spread(jnp.ones((2, 1))).ravel().tolist() == [0, 0, 1, 1]
 
 
 def test_derivatives_of_first_and_second_order_agree_with_finite_differences():

@@ -14,7 +14,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from irem.checks import count, count_or_zero
 from irem.energy.base import AbstractEnergy, require
 from irem.formats import Puzzles
-from irem.nn import GroupNet
+from irem.nn import GroupNet, Open
 from irem.nn.fitting import check_depth
 from irem.problem import first_guess
 from irem.puzzles import Puzzle
@@ -26,10 +26,12 @@ class Groups(AbstractEnergy):
 
     $$E(x, y, z) = \sum_i \tfrac12 \|(y_i, z_i) - F_i(x, y, z)\|^2 + R_i(x, y, z)$$
 
-    $F_i$ and $R_i$ are read from features of variable $i$, which pass through layers: in each, a
-    group sums its members and answers all of them. So the energy is the same however variables,
-    groups and members are ordered, and one model takes puzzles of any size. $z_i$ is a
-    scratchpad of a few numbers for each variable, which descends along with the answer $y$.
+    The sum is over the open variables: those that neither are known nor excluded by a known one in
+    the same group. $F_i$ and $R_i$ are read from features of variable $i$, which pass through
+    layers: in each, a group sums its open members and answers all of them. So the energy is the
+    same however variables, groups and members are ordered, and one model takes puzzles of any size.
+    $z_i$ is a scratchpad of a few numbers for each variable, which descends along with the answer
+    $y$. Variables that are not open have $\tfrac12 (y_i - x_i)^2$ alone.
 
     On a GPU features are in bfloat16 in training, unless full precision is asked for; `solve`
     computes in float32.
@@ -77,11 +79,16 @@ class Groups(AbstractEnergy):
 
     def landscape(self, x: Puzzle) -> Callable[[Array], Float[Array, ""]]:
         """Return the map from the entries and the scratchpads of all variables to the energy."""
-        read = self.network(x, half=_in_half_precision())
+        of_puzzle = Open.of(x)
+        is_open = of_puzzle.is_open
+        read = self.network(of_puzzle.groups, half=_in_half_precision())
 
         def energy(point: Float[Array, "variables numbers"]) -> Float[Array, ""]:
-            target, penalties = read(point)
-            return 0.5 * jnp.sum(jnp.square(point - target)) + jnp.sum(penalties)
+            found, penalties = read(point)
+            known = jnp.zeros_like(found).at[:, 0].set(of_puzzle.truths.astype(found.dtype))
+            target = jnp.where(is_open[:, None], found, known)
+            penalty = jnp.sum(jnp.where(is_open, penalties, 0.0))
+            return 0.5 * jnp.sum(jnp.square(point - target)) + penalty
 
         return energy
 
@@ -90,15 +97,18 @@ class Groups(AbstractEnergy):
 
         The scratchpad is random, or zero where there is no key.
         """
-        del x
+        if x.open is not None:
+            y0 = jnp.take(y0, x.open, mode="fill", fill_value=0)
         shape = (*y0.shape, self.scratch)
         z0 = jnp.zeros(shape) if key is None else first_guess(key, shape)
         return jnp.concatenate([y0[..., None], z0.astype(y0.dtype)], axis=-1)
 
     def read(self, x: Puzzle, point: Array) -> Array:
         """Return the answer at a point, without the scratchpad."""
-        del x
-        return point[..., 0]
+        if x.open is None:
+            return point[..., 0]
+        known = (x.known == 1).astype(point.dtype)
+        return known.at[x.open].set(point[..., 0], mode="drop")
 
 
 def _in_half_precision() -> bool:

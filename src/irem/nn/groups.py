@@ -1,17 +1,21 @@
 """A network of variables that take part in groups."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from irem.puzzles import Families, Family, Puzzle
+from irem.puzzles import Family, Puzzle, with_excluded
 
-_KNOWN = (0, 1, -1)
-# Most groups of a Sudoku have nine members: sums of so many are of the size of one again.
-_USUAL_SIZE = 9
+# Groups of open variables mostly have a few members: sums of so many are of the size of one again.
+_USUAL_SIZE = 4
+# Products with a matrix of members are faster than lists, unless there are so many more variables
+# than members of a group.
+_MOST_PER_MEMBER = 64
 
 
 @jax.custom_vjp
@@ -37,6 +41,86 @@ def _sum_of(values: Float[Array, "n width"], chosen: Int[Array, "m count"]) -> A
 # Derivatives of gathered sums are gathered as well: a scatter, which JAX would write, is slower.
 pool.defvjp(lambda v, c: (pool(v, c), c), lambda c, g: (spread(g, c), None))
 spread.defvjp(lambda v, c: (spread(v, c), c), lambda c, g: (pool(g, c), None))
+
+
+class Lists(eqx.Module):
+    """Which variables are in which groups of a family, as lists."""
+
+    family: Family
+
+    def pool(self, values: Float[Array, "variables width"]) -> Array:
+        """Return the sum over the members of every group."""
+        return pool(values, self.family)
+
+    def spread(self, values: Float[Array, "groups width"]) -> Array:
+        """Return for every variable the sum over its groups."""
+        return spread(values, self.family)
+
+
+class Matrix(eqx.Module):
+    """Which variables are in which groups of a family, as a matrix of zeros and ones."""
+
+    of_variable: Float[Array, "variables groups"]
+
+    def pool(self, values: Float[Array, "variables width"]) -> Array:
+        """Return the sum over the members of every group."""
+        return self.of_variable.T.astype(values.dtype) @ values
+
+    def spread(self, values: Float[Array, "groups width"]) -> Array:
+        """Return for every variable the sum over its groups."""
+        return self.of_variable.astype(values.dtype) @ values
+
+
+class Open(eqx.Module):
+    """The open variables of a puzzle, and the groups in which they still are.
+
+    Arguments:
+        listed: Variables, among which all open ones are.
+        is_open: Which of those are open.
+        truths: What the others are known to be.
+        groups: The groups, family by family.
+    """
+
+    listed: Int[Array, " listed"]
+    is_open: Bool[Array, " listed"]
+    truths: Float[Array, " listed"]
+    groups: tuple[Lists | Matrix, ...]
+
+    @staticmethod
+    def of(x: Puzzle) -> Open:
+        """Do the work that depends on the puzzle alone."""
+        variables = x.known.shape[0]
+        known = with_excluded(x.known, x.families)
+        listed = jnp.arange(variables) if x.open is None else x.open
+        at = lambda values, filler: jnp.take(values, listed, mode="fill", fill_value=filler)  # noqa: E731
+        is_open = at(known == 0, False)
+        places = (
+            jnp.full(variables + 1, listed.shape[0])
+            .at[listed]
+            .set(jnp.where(is_open, jnp.arange(listed.shape[0]), listed.shape[0]))
+        )
+        groups = tuple(_among_open(f, x.known, listed, is_open, places) for f in x.families)
+        return Open(listed, is_open, at(known == 1, False).astype(jnp.float32), groups)
+
+
+def _among_open(
+    family: Family,
+    known: Int[Array, " variables"],
+    listed: Int[Array, " listed"],
+    is_open: Bool[Array, " listed"],
+    places: Int[Array, " numbers"],
+) -> Lists | Matrix:
+    """Return which open variables are in which groups; a group with a true one has none."""
+    count, size = family.members.shape
+    true = jnp.take(known == 1, family.members, mode="fill", fill_value=False)
+    satisfied = jnp.append(jnp.any(true, axis=1), False)
+    own = jnp.take(family.of_variable, listed, axis=0, mode="fill", fill_value=count)
+    own = jnp.where(satisfied[own] | ~is_open[:, None], count, own)
+    if listed.shape[0] <= _MOST_PER_MEMBER * size:
+        return Matrix(jnp.sum(jax.nn.one_hot(own, count), axis=1))
+    filler = listed.shape[0]
+    members = jnp.where(satisfied[:count, None], filler, places[family.members])
+    return Lists(Family(members, own, family.quota))
 
 
 class Exchange(eqx.Module):
@@ -65,15 +149,17 @@ class Exchange(eqx.Module):
         self.scale, self.bias = jnp.ones(width), jnp.zeros(width)
         self.group_bias = jnp.zeros((families, width))
 
-    def __call__(self, h: Float[Array, "variables width"], families: Families) -> Array:
+    def __call__(
+        self, h: Float[Array, "variables width"], groups: tuple[Lists | Matrix, ...]
+    ) -> Array:
         """Return the features of all variables after the exchange."""
         cast = lambda weight: weight.astype(h.dtype)  # noqa: E731
         normed = _normalised(h, self.scale)
         inner = normed @ cast(self.own) + cast(self.bias)
-        for i, family in enumerate(families):
-            pooled = pool(normed, family) / _USUAL_SIZE**0.5
+        for i, family in enumerate(groups):
+            pooled = family.pool(normed) / _USUAL_SIZE**0.5
             heard = jax.nn.silu(pooled @ cast(self.to_group[i]) + cast(self.group_bias[i]))
-            inner += spread(heard @ cast(self.from_group[i]), family)
+            inner += family.spread(heard @ cast(self.from_group[i]))
         return h + jax.nn.silu(inner) @ cast(self.out)
 
 
@@ -88,7 +174,7 @@ class GroupNet(eqx.Module):
         key: Source of the initial weights.
     """
 
-    into: Float[Array, "inputs width"]
+    into: Float[Array, "numbers width"]
     bias: Float[Array, " width"]
     exchanges: tuple[Exchange, ...]
     scale: Float[Array, " width"]
@@ -100,9 +186,11 @@ class GroupNet(eqx.Module):
     def __init__(
         self, numbers: int, families: int, width: int, layers: int, *, key: PRNGKeyArray
     ) -> None:
-        key_in, key_layers, key_target, key_penalty, key_weights = jax.random.split(key, 5)
-        self.into = _normal(key_in, (numbers + len(_KNOWN), width))
-        self.bias, self.scale = jnp.zeros(width), jnp.ones(width)
+        key_in, key_bias, key_layers, key_target, key_penalty, key_weights = jax.random.split(
+            key, 6
+        )
+        self.into = _normal(key_in, (numbers, width))
+        self.bias, self.scale = jax.random.normal(key_bias, (width,)), jnp.ones(width)
         keys = jax.random.split(key_layers, layers)
         self.exchanges = tuple(Exchange(families, width, key=k) for k in keys)
         self.target = _normal(key_target, (width, numbers), 0.3)
@@ -111,23 +199,20 @@ class GroupNet(eqx.Module):
         self.penalty_weights = 0.1 * jax.random.normal(key_weights, (width,))
 
     def __call__(
-        self, x: Puzzle, *, half: bool = False
+        self, groups: tuple[Lists | Matrix, ...], *, half: bool = False
     ) -> Callable[[Array], tuple[Float[Array, "variables numbers"], Float[Array, " variables"]]]:
-        """Do all work that depends on `x` alone; return the map from numbers to targets, penalties.
+        """Return the map from numbers to targets and penalties.
 
         Arguments:
-            x: The puzzle.
+            groups: Which variables are in which groups, family by family.
             half: Whether features are in bfloat16.
         """
-        known = x.known[:, None] == jnp.asarray(_KNOWN, x.known.dtype)
-        numbers = self.into.shape[0] - len(_KNOWN)
-        of_known = known.astype(self.into.dtype) @ self.into[numbers:] + self.bias
 
         def read(point: Float[Array, "variables numbers"]) -> tuple[Array, Array]:
             kind = jnp.bfloat16 if half else point.dtype
-            h = point.astype(kind) @ self.into[:numbers].astype(kind) + of_known.astype(kind)
+            h = point.astype(kind) @ self.into.astype(kind) + self.bias.astype(kind)
             for exchange in self.exchanges:
-                h = exchange(h, x.families)
+                h = exchange(h, groups)
             normed = _normalised(h, self.scale)
             target = (normed @ self.target.astype(kind)).astype(point.dtype) + self.target_bias
             penalty = (normed @ self.penalty.astype(kind)).astype(point.dtype)

@@ -17,7 +17,14 @@ from irem.domain import Domain, Rule
 from irem.errors import InputError
 from irem.formats import Puzzles
 from irem.problem import Problem
-from irem.puzzles import NamedRules, Puzzle, broken_rules, sudoku_families
+from irem.puzzles import (
+    NamedRules,
+    Puzzle,
+    broken_rules,
+    known_of_grid,
+    sudoku_families,
+    with_excluded,
+)
 from irem.tasks.base import AbstractTask, Difficulty
 
 _DATA = Path(__file__).parent / "data"
@@ -29,15 +36,35 @@ TRAINING = _DATA / "sudoku-training.npz"
 """A few puzzles to train on, `tools/make_puzzles.py --minimal 1600 --hard 400 --seed 2`."""
 
 _SYMBOLS = 9
+_PART = 10_000  # puzzles of a file that are looked at together
 # Half of the puzzles of training have further cells of their solution, up to two fifths of them.
 _WITH_MORE_GIVENS, _MOST_MORE_GIVENS = 0.5, 0.4
 
 
 class Puzzles9(eqx.Module):
-    """Puzzles of 9 x 9 cells with their solutions, as symbols from 1 to 9."""
+    """Puzzles of 9 x 9 cells with their solutions, as symbols from 1 to 9.
+
+    Arguments:
+        puzzles: The givens, 0 where a cell is empty.
+        solutions: All cells.
+        most_open: How many variables are open in the puzzle that has most of them, or more.
+    """
 
     puzzles: UInt8[Array, "count 81"]
     solutions: UInt8[Array, "count 81"]
+    most_open: int = eqx.field(static=True)
+
+    @staticmethod
+    def of(puzzles: np.ndarray, solutions: np.ndarray) -> Puzzles9:
+        """Put puzzles where compiled programs read them, and see how many variables are open."""
+        rules = sudoku_families(_SYMBOLS)
+        most = 0
+        for start in range(0, len(puzzles), _PART):
+            grids = puzzles[start : start + _PART].reshape(-1, _SYMBOLS, _SYMBOLS)
+            is_open = with_excluded(known_of_grid(grids), rules) == 0
+            most = max(most, int(is_open.sum(axis=1).max()))
+        with jax.ensure_compile_time_eval():  # the caller may be traced, the puzzles are not
+            return Puzzles9(jnp.asarray(puzzles), jnp.asarray(solutions), -(-most // 16) * 16)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -73,8 +100,7 @@ class Sudoku(AbstractTask):
             names = {"easy": "easy", "same": "minimal", "harder": "hard"}
             found = {d: (lists[f"{n}_puzzles"], lists[f"{n}_solutions"]) for d, n in names.items()}
         found["training"] = _read(TRAINING if self.puzzles is None else Path(self.puzzles))
-        with jax.ensure_compile_time_eval():  # the caller may be traced, the puzzles are not
-            return {d: Puzzles9(*map(jnp.asarray, pair)) for d, pair in found.items()}
+        return {d: Puzzles9.of(*pair) for d, pair in found.items()}
 
     def leaves(self) -> dict[str, Any]:
         """Return the puzzles, so that compiled programs take them as an argument."""
@@ -105,9 +131,12 @@ class Sudoku(AbstractTask):
             puzzle = jnp.where(_more_givens(key_more, puzzle.shape), solution, puzzle)
         symbols = jnp.arange(1, _SYMBOLS + 1, dtype=jnp.uint8)
         given = puzzle[:, None] == symbols
-        known = jnp.where(given, 1, jnp.where(puzzle[:, None] > 0, -1, 0)).astype(jnp.int8)
+        known = jnp.where(given, 1, jnp.where(puzzle[:, None] > 0, -1, 0)).astype(jnp.int8).ravel()
+        rules = NamedRules(self.name, _SYMBOLS)
+        is_open = with_excluded(known, rules.families) == 0
+        (listed,) = jnp.nonzero(is_open, size=bank.most_open, fill_value=known.size)
         y = (solution[:, None] == symbols).astype(jnp.float32).ravel()
-        return Problem(Puzzle(known.ravel(), NamedRules(self.name, _SYMBOLS)), y)
+        return Problem(Puzzle(known, rules, listed), y)
 
     def trivial(self, x: Puzzle) -> Float[Array, "*batch variables"]:
         """Every symbol as likely as any other where nothing is known."""
