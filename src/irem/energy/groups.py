@@ -14,8 +14,8 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from irem.checks import count, count_or_zero
 from irem.energy.base import AbstractEnergy, require
 from irem.formats import Puzzles
-from irem.nn import GroupNet, Open
 from irem.nn.fitting import check_depth
+from irem.nn.groups import GroupNet, Open
 from irem.problem import first_guess
 from irem.puzzles import Puzzle
 from irem.settings import HasFormat, setting, weights

@@ -8,7 +8,6 @@ from irem.nn.graph import AGGREGATES as AGGREGATES
 from irem.nn.graph import GraphCell as GraphCell
 from irem.nn.graph import GraphNet as GraphNet
 from irem.nn.groups import GroupNet as GroupNet
-from irem.nn.groups import Open as Open
 from irem.nn.image import DnCNN as DnCNN
 from irem.nn.image import UNetDenoiser as UNetDenoiser
 from irem.nn.unet import Convolution as Convolution
