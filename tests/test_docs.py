@@ -58,6 +58,7 @@ ROOMS = (
     "tasks",
     "training",
     "apps.pictures",
+    "apps.puzzles",
     "apps.sat",
     "sklearn",
 )

@@ -22,6 +22,7 @@ from irem.puzzles import (
     latin_families,
     queens_families,
     sudoku_families,
+    violation,
     with_excluded,
     with_open,
 )
@@ -193,3 +194,64 @@ def test_open_variables_of_a_sudoku_are_those_no_given_cell_sees():
     assert puzzle.open.shape == (2, 96)
     assert {v for v in puzzle.open[0].tolist() if v < 216} == open_
     assert (np.asarray(puzzle.open[1]) == 216).all()
+
+
+def small_puzzles():
+    """Puzzles small enough for all their answers, with every quota and groups of several sizes."""
+    mixed = (
+        Family.of([[0, 1, 2], [2, 3]], Quota.EXACTLY_ONE, 6),
+        Family.of([[1, 3, 4], [0, 5]], Quota.AT_MOST_ONE, 6),
+        Family.of([[3, 4, 5]], Quota.AT_LEAST_ONE, 6),
+    )
+    yield Puzzle(jnp.array([0, 0, 0, 0, 0, -1], jnp.int8), mixed)
+    yield puzzle_of(colouring_families(3, [(0, 1), (1, 2)], 3), 9)
+    yield Puzzle(jnp.zeros(9, jnp.int8).at[3].set(1), NamedRules("queens", 3))
+    fillers = jnp.full((2, 2), 4), jnp.full((4, 1), 2)  # two groups that have no members
+    yield Puzzle(
+        jnp.zeros(4, jnp.int8),
+        (Family.of([[0, 1], [2, 3]], Quota.EXACTLY_ONE, 4), *(Family(*fillers, q) for q in Quota)),
+    )
+
+
+SMALL = list(small_puzzles())
+
+
+@pytest.mark.parametrize("puzzle", SMALL)
+def test_the_violation_is_zero_for_answers_that_break_no_rule_and_no_others(puzzle):
+    variables = puzzle.known.size
+    answers = np.array(list(itertools.product((False, True), repeat=variables)))
+    broken = broken_rules(stacked(puzzle, len(answers)), answers)
+    found = jax.vmap(lambda y: violation(puzzle, y))(jnp.asarray(answers, jnp.float32))
+    np.testing.assert_array_equal(np.asarray(found) == 0, broken == 0)
+    assert (np.asarray(found) >= 0).all()
+    # Between zero and one no answer is right.
+    near = jnp.asarray(answers, jnp.float32).at[:, 0].set(0.4)
+    assert (jax.vmap(lambda y: violation(puzzle, y))(near) > 0.1).all()
+
+
+@pytest.mark.parametrize("puzzle", SMALL)
+def test_the_violation_is_the_distance_to_what_every_group_allows(puzzle):
+    y = np.random.default_rng(0).uniform(-0.5, 1.5, puzzle.known.size)
+    known = np.asarray(puzzle.known)
+    expected = np.square(y - (known == 1))[known != 0].sum()
+    for family in puzzle.families:
+        for row in np.asarray(family.members).tolist():
+            entries = y[[v for v in row if v < y.size]]
+            if entries.size:
+                bits = np.array(list(itertools.product((0, 1), repeat=entries.size)))
+                fewest = 0 if family.quota == Quota.AT_MOST_ONE else 1
+                most = entries.size if family.quota == Quota.AT_LEAST_ONE else 1
+                allowed = bits[(bits.sum(1) >= fewest) & (bits.sum(1) <= most)]
+                expected += np.square(entries - allowed).sum(1).min()
+    np.testing.assert_allclose(violation(puzzle, jnp.asarray(y, jnp.float32)), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("puzzle", SMALL)
+def test_the_gradient_of_the_violation_is_that_of_finite_differences(puzzle):
+    with jax.enable_x64(True):
+        y = jnp.asarray(np.random.default_rng(1).uniform(-0.5, 1.5, puzzle.known.size))
+        gradient = jax.grad(lambda y: violation(puzzle, y))(y)
+        step = 1e-6 * jnp.eye(y.size)
+        up, down = (jax.vmap(lambda d, s=s: violation(puzzle, y + s * d))(step) for s in (1, -1))
+        np.testing.assert_allclose(gradient, (up - down) / 2e-6, atol=1e-6)
+        assert np.isfinite(jax.grad(lambda y: violation(puzzle, y))(jnp.zeros(y.size))).all()

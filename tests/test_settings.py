@@ -47,6 +47,7 @@ OTHER_VALUES = {
     "layers": 2,
     "noise": 0.1,
     "fixed_point": 0.2,
+    "learns": "rules",
 }
 FITTED = {
     f"{names.what}-{name}": kind

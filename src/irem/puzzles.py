@@ -16,7 +16,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int
+from jaxtyping import Array, Float, Int
 
 from irem.errors import InputError
 
@@ -178,6 +178,50 @@ def broken_rules(puzzle: Puzzle, truths: np.ndarray) -> np.ndarray:
         there = (members < truths.shape[1]).any(axis=2)
         broken += ((too_few | too_many) & there).sum(axis=1)
     return broken
+
+
+def violation(puzzle: Puzzle, y: Float[Array, " variables"]) -> Float[Array, ""]:
+    r"""Return by how much an answer to one puzzle breaks the rules; differentiable.
+
+    $$\sum_g \min_{t \in T_g} \|y_g - t\|^2 + \sum_{i\ \text{known}} (y_i - x_i)^2$$
+
+    where $y_g$ are the entries of group $g$, and $T_g$ the zeros and ones that obey its rule: of
+    exactly one, for example, the nearest has its one where $y_g$ is largest. The sum is zero for
+    answers of zeros and ones with which `broken_rules` finds no fault, and for no others. Any right
+    answer will do, so this is a loss for puzzles that have many. Where all entries are alike, it
+    still says which to raise: the one that is largest by however little.
+
+    Arguments:
+        puzzle: One puzzle; every variable is in a group, or is known.
+        y: A number for every variable.
+
+    Examples:
+        >>> board = Puzzle(jnp.zeros(16, jnp.int8), NamedRules("queens", 4))
+        >>> y = jnp.zeros((4, 4)).at[jnp.arange(4), jnp.array([1, 3, 0, 2])].set(1)
+        >>> float(violation(board, y.ravel())), float(violation(board, jnp.zeros(16)))
+        (0.0, 8.0)
+    """
+    truths = (puzzle.known == 1).astype(y.dtype)
+    total = jnp.sum(jnp.where(puzzle.known != 0, jnp.square(y - truths), 0))
+    for family in puzzle.families:
+        total += jnp.sum(_group_violations(family, y))
+    return total
+
+
+def _group_violations(family: Family, y: Float[Array, " variables"]) -> Float[Array, " groups"]:
+    """Return the squared distance of every group from the nearest entries that obey its rule."""
+    is_member = family.members < y.shape[0]
+    entries = jnp.take(y, family.members, mode="fill", fill_value=0)
+    # By how much more it costs that the largest entry is one, and not zero.
+    more = 1 - 2 * jnp.max(jnp.where(is_member, entries, -jnp.inf), axis=-1)
+    costs = jnp.square(entries)
+    if family.quota == Quota.AT_MOST_ONE:
+        more = jnp.minimum(more, 0)
+    elif family.quota == Quota.AT_LEAST_ONE:
+        more = jnp.maximum(more, 0)
+        costs = jnp.where(is_member, jnp.minimum(costs, jnp.square(1 - entries)), 0)
+    # A group without members is only there to fill up.
+    return jnp.where(jnp.any(is_member, axis=-1), jnp.sum(costs, axis=-1) + more, 0)
 
 
 def box_shape(symbols: int) -> tuple[int, int]:

@@ -194,6 +194,11 @@ def test_tasks_lists_every_task_with_its_floors(irem_cli):
     assert [row["task"] for row in printed["tasks"]] == list(irem.tasks.TASKS)
     rows = {row["task"]: row for row in printed["tasks"]}
     assert set(rows.pop("denoise")["same"].values()) == {None}  # they depend on the pictures
+    for name in ("queens", "latin", "colouring"):  # any solution is right, however far from `y`
+        row = rows.pop(name)
+        for difficulty in ("same", "harder"):
+            assert row[difficulty]["oracle_mse"] is None
+            assert row[difficulty]["trivial_mse"] > 0
     for row in rows.values():
         for difficulty in ("same", "harder"):
             assert row[difficulty]["oracle_mse"] < row[difficulty]["trivial_mse"]

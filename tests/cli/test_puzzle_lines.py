@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import irem
-from irem.cli.puzzle_lines import Lines, read_lines
+from irem.apps.puzzles import read_lines
+from irem.cli.puzzle_lines import Lines
 from irem.descent import refused
 from irem.tasks import Sudoku
 from irem.verdicts import Verdict

@@ -143,19 +143,21 @@ def test_lists_and_matrices_of_members_give_the_same_energy(monkeypatch):
     grid, _ = cube(5)
     x = listed_of(grid)
     point = energy().begin(x, jnp.zeros(SYMBOLS**3), key=KEY)
-    of_matrices = jax.value_and_grad(energy().landscape(x))(point)
-    monkeypatch.setattr(groups, "_MOST_PER_MEMBER", 0)
-    assert all(isinstance(g, groups.Lists) for g in groups.Open.of(x).groups)
-    of_lists = jax.value_and_grad(energy().landscape(x))(point)
+    found = {}
+    for kind in (groups.Lists, groups.Matrix):
+        monkeypatch.setattr(groups, "_is_matrix_faster", lambda *_, k=kind: k is groups.Matrix)
+        assert all(isinstance(g, kind) for g in groups.Open.of(x).groups)
+        found[kind] = jax.value_and_grad(energy().landscape(x))(point)
+    of_lists, of_matrices = found.values()
     np.testing.assert_allclose(of_lists[0], of_matrices[0], rtol=1e-5)
     np.testing.assert_allclose(of_lists[1], of_matrices[1], rtol=1e-3, atol=1e-5)
 
 
 def test_a_group_that_has_its_true_variable_says_no_more():
     rules = (Family.of([[0, 1, 2], [2, 3]], Quota.AT_LEAST_ONE, 4),)
-    for most in (64, 0):
+    for matrix in (True, False):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(groups, "_MOST_PER_MEMBER", most)
+            patch.setattr(groups, "_is_matrix_faster", lambda *_, m=matrix: m)
             found = groups.Open.of(Puzzle(jnp.array([1, 0, 0, 0], jnp.int8), rules))
         assert found.is_open.tolist() == [False, True, True, True]
         ones = jnp.ones((4, 1))

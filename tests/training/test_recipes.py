@@ -22,7 +22,8 @@ from irem.training import (
 )
 from irem.training.run import find_run
 
-PAPER_TASKS = [name for name in irem.tasks.TASKS if name not in ("denoise", "sudoku")]
+PUZZLES = ("sudoku", "queens", "latin", "colouring")
+PAPER_TASKS = [name for name in irem.tasks.TASKS if name not in ("denoise", *PUZZLES)]
 SHIPPED = [(task, name) for task in irem.tasks.TASKS for name in recipe_names(task)]
 ADDITION = Recipe.named("addition")
 
@@ -35,7 +36,7 @@ def written(recipe, path):
 
 @pytest.mark.parametrize("task", irem.tasks.TASKS)
 def test_every_task_has_its_recipes(task):
-    expected = {"denoise": ["best", "paper"], "sudoku": ["best"]}  # the paper has no Sudoku
+    expected = {"denoise": ["best", "paper"]} | {name: ["best"] for name in PUZZLES}
     assert recipe_names(task) == expected.get(task, ["best", "paper", "robust"])
 
 

@@ -70,6 +70,13 @@ def command(
     what: Annotated[str, typer.Argument(metavar="WHAT", help=f"One of {', '.join(_NAMES)}.")],
     scale: ScaleOptions,
     pictures: PictureOptions,
+    puzzles: Annotated[
+        Path | None,
+        typer.Option(
+            help="For puzzles: file with lines of Sudoku puzzles of 17 givens to test on as well.",
+            show_default="none",
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -91,6 +98,8 @@ def command(
     names = list(EXPERIMENTS) if what == "all" else [what]
     if pictures != PictureOptions() and (scale.show or "denoising" not in names):
         raise InputError("--images and --test-images are for running denoising; leave them out.")
+    if puzzles is not None and (scale.show or "puzzles" not in names):
+        raise InputError("--puzzles is for running puzzles; leave it out.")
     if scale.show:
         if scale.quick or scale.full or commit is not None:
             raise InputError("--show runs nothing; leave out --quick, --full and --commit.")
@@ -106,6 +115,7 @@ def command(
             size,
             images=pictures.images,
             test_images=pictures.test_images,
+            puzzles=puzzles,
             commit=commit,
             say=_say,
             progress=sys.stderr.isatty(),

@@ -10,7 +10,8 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from irem.errors import InputError
 from irem.formats import AbstractFormat
-from irem.problem import first_guess
+from irem.metrics import square_error
+from irem.problem import Problem, first_guess
 from irem.settings import AbstractFittedComponent, HasFormat
 
 
@@ -69,6 +70,13 @@ class AbstractEnergy(AbstractFittedComponent):
         """Return the answer at a point of the landscape of `x`."""
         del x
         return point
+
+    def error(self, problem: Problem, point: Array) -> Float[Array, ""]:
+        """Return what training makes small at a point of the landscape of a problem.
+
+        By default the squared error of the answer there, over the entries that are real.
+        """
+        return square_error(self.read(problem.x, point), problem.y, problem.mask)[0]
 
     def __call__(self, x: PyTree, y: Array) -> Float[Array, ""]:
         """Return E(x, y) for one problem and one answer."""

@@ -11,14 +11,16 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from irem.checks import count, count_or_zero
+from irem.checks import count, count_or_zero, known
 from irem.energy.base import AbstractEnergy, require
 from irem.formats import Puzzles
 from irem.nn.fitting import check_depth
 from irem.nn.groups import GroupNet, Open
-from irem.problem import first_guess
-from irem.puzzles import Puzzle
+from irem.problem import Problem, first_guess
+from irem.puzzles import Puzzle, violation
 from irem.settings import HasFormat, setting, weights
+
+_LEARNS = ("answer", "rules")
 
 
 class Groups(AbstractEnergy):
@@ -44,11 +46,14 @@ class Groups(AbstractEnergy):
         width: Features of a variable, and of a group.
         layers: How often variables and groups exchange features.
         scratch: Numbers that each variable has beside its entry of the answer.
+        learns: What training makes small: `"answer"`, the squared error to the answer of the task,
+            for puzzles with one solution; or `"rules"`, by how much any rule is broken
+            (`irem.puzzles.violation`), for puzzles with many.
         key: Source of the initial weights.
     """
 
     default_step: ClassVar[str] = "fixed"
-    default_max_steps: ClassVar[int] = 200
+    default_max_steps: ClassVar[int] = 64
     default_retries: ClassVar[int] = 63
 
     families: int = eqx.field(static=True)
@@ -56,6 +61,7 @@ class Groups(AbstractEnergy):
     width: int = setting(128)
     layers: int = setting(4)
     scratch: int = setting(8)
+    learns: str = setting("answer")
     network: GroupNet = weights()
     key: dataclasses.InitVar[PRNGKeyArray] = dataclasses.field(kw_only=True)
 
@@ -64,6 +70,7 @@ class Groups(AbstractEnergy):
         count("width", self.width)
         check_depth("layers", self.layers)
         count_or_zero("scratch", self.scratch)
+        known("learns", self.learns, _LEARNS)
         self.network = GroupNet(1 + self.scratch, self.families, self.width, self.layers, key=key)
 
     @classmethod
@@ -109,6 +116,12 @@ class Groups(AbstractEnergy):
             return point[..., 0]
         known = (x.known == 1).astype(point.dtype)
         return known.at[x.open].set(point[..., 0], mode="drop")
+
+    def error(self, problem: Problem, point: Array) -> Float[Array, ""]:
+        """Return the squared error of the answer at a point, or by how much it breaks the rules."""
+        if self.learns == "answer":
+            return super().error(problem, point)
+        return violation(problem.x, self.read(problem.x, point))
 
 
 def _in_half_precision() -> bool:

@@ -9,7 +9,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 from irem.energy.base import AbstractEnergy, AbstractJointEnergy
 from irem.errors import InputError
 from irem.formats import AbstractFormat
-from irem.problem import first_guess
+from irem.problem import Problem, first_guess
 
 
 class Scratchpad(AbstractEnergy):
@@ -79,6 +79,10 @@ class Scratchpad(AbstractEnergy):
         """Return the answer at a point, without the scratchpad."""
         del x
         return self.split(point)[0]
+
+    def error(self, problem: Problem, point: Array) -> Float[Array, ""]:
+        """Return the error of the energy inside at the answer, whatever the scratchpad holds."""
+        return self.energy.error(problem, self.read(problem.x, point))
 
     def split(self, point: Array) -> tuple[Array, Array]:
         """Return the answer and the scratchpad at a point."""

@@ -19,7 +19,6 @@ from irem.errors import InputError
 from irem.formats import AbstractFormat
 from irem.methods.base import AbstractMethod
 from irem.methods.gradients import GRADIENTS, AbstractGradient, LastSteps
-from irem.metrics import square_error
 from irem.problem import Problem
 from irem.settings import HasFormat, Registry, first_fitting, parsed, setting
 
@@ -95,17 +94,14 @@ class IREM(AbstractMethod):
     def loss(
         self, problem: Problem, y0: Float[Array, "..."], *, key: PRNGKeyArray
     ) -> tuple[Float[Array, ""], Float[Array, "..."]]:
-        """Return the squared distance from the end of the descent to the answer (Algorithm 1).
+        """Return the error of the energy at the end of the descent (Algorithm 1).
 
-        Where the gradient rule has the loss at several points of the descent, their mean.
+        That is the squared distance to the answer, unless the energy has another. Where the
+        gradient rule has the loss at several points of the descent, their mean.
         """
         descent = (self.energy, problem.x, y0, self.step_size, self.num_steps)
         points = self.gradient.path(*descent, key=key)
-
-        def error(point: Array) -> Float[Array, ""]:
-            return square_error(self.energy.read(problem.x, point), problem.y, problem.mask)[0]
-
-        loss = jnp.mean(jax.vmap(error)(points[1:]))
+        loss = jnp.mean(jax.vmap(lambda point: self.energy.error(problem, point))(points[1:]))
         if self.gradient.weight_of_rest:
             loss += self.gradient.weight_of_rest * jnp.sum(jnp.square(points[-1] - points[-2]))
         return loss, points[-1]

@@ -13,8 +13,8 @@ from irem.puzzles import Family, Puzzle, with_excluded
 
 # Groups of open variables mostly have a few members: sums of so many are of the size of one again.
 _USUAL_SIZE = 4
-# Products with a matrix of members are faster than lists, unless there are so many more variables
-# than members of a group.
+# On a GPU products with a matrix of members are faster than lists, unless there are so many more
+# variables than members of a group.
 _MOST_PER_MEMBER = 64
 
 
@@ -116,11 +116,16 @@ def _among_open(
     satisfied = jnp.append(jnp.any(true, axis=1), False)
     own = jnp.take(family.of_variable, listed, axis=0, mode="fill", fill_value=count)
     own = jnp.where(satisfied[own] | ~is_open[:, None], count, own)
-    if listed.shape[0] <= _MOST_PER_MEMBER * size:
+    if _is_matrix_faster(listed.shape[0], size):
         return Matrix(jnp.sum(jax.nn.one_hot(own, count), axis=1))
     filler = listed.shape[0]
     members = jnp.where(satisfied[:count, None], filler, places[family.members])
     return Lists(Family(members, own, family.quota))
+
+
+def _is_matrix_faster(variables: int, size: int) -> bool:
+    """Whether to multiply by a matrix of members rather than to gather them."""
+    return jax.default_backend() == "gpu" and variables <= _MOST_PER_MEMBER * size
 
 
 class Exchange(eqx.Module):

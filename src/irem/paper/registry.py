@@ -7,6 +7,7 @@ from irem.paper import (
     figures,
     longer,
     protocol,
+    puzzles,
     sat,
     scratchpad,
     stability,
@@ -36,6 +37,7 @@ EXPERIMENTS: Registry[Experiment] = Registry(
             structure,
             stability,
             sat,
+            puzzles,
         )
     },
 )

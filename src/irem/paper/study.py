@@ -69,6 +69,7 @@ class Study:
         tasks: Tasks by name, in place of those of the paper.
         images: A folder of pictures to train denoising on; by default scikit-image's photographs.
         test_images: A folder of pictures to score it on; by default those that training leaves out.
+        puzzles: A file with lines of Sudoku puzzles of 17 givens, which are tested on as well.
         commit: The commit of this program, where git cannot tell it.
         say: Called with a line about every piece of work that is done.
         progress: Whether training draws a progress bar on standard error.
@@ -82,6 +83,7 @@ class Study:
         tasks: Mapping[str, AbstractTask] | None = None,
         images: Path | None = None,
         test_images: Path | None = None,
+        puzzles: Path | None = None,
         commit: str | None = None,
         say: Callable[[str], None] = lambda _: None,
         progress: bool = False,
@@ -92,7 +94,7 @@ class Study:
         for given in (images, test_images):
             if given is not None:
                 list_folder(given)
-        self.images, self.test_images = images, test_images
+        self.images, self.test_images, self.puzzles = images, test_images, puzzles
         self.provenance = provenance(commit)
         self.test_set = functools.cache(self._test_set)
         self.settings = as_read(

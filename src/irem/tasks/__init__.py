@@ -10,13 +10,16 @@ from irem.tasks.addition import Addition as Addition
 from irem.tasks.arrays import Arrays as Arrays
 from irem.tasks.base import AbstractTask as AbstractTask
 from irem.tasks.base import Difficulty as Difficulty
+from irem.tasks.colouring import Colouring as Colouring
 from irem.tasks.connected_components import ConnectedComponents as ConnectedComponents
 from irem.tasks.denoise import LARGEST_SIGMA as LARGEST_SIGMA
 from irem.tasks.denoise import Denoise as Denoise
 from irem.tasks.edge_copy import EdgeCopy as EdgeCopy
 from irem.tasks.graphs import AbstractGraphTask as AbstractGraphTask
+from irem.tasks.latin import Latin as Latin
 from irem.tasks.matrix_completion import MatrixCompletion as MatrixCompletion
 from irem.tasks.matrix_inverse import MatrixInverse as MatrixInverse
+from irem.tasks.queens import Queens as Queens
 from irem.tasks.shortest_path import ShortestPath as ShortestPath
 from irem.tasks.sudoku import Sudoku as Sudoku
 
@@ -33,6 +36,9 @@ TASKS: _Registry[type[AbstractTask]] = _Registry(
             MatrixInverse,
             Denoise,
             Sudoku,
+            Queens,
+            Latin,
+            Colouring,
         )
     },
 )

@@ -24,7 +24,7 @@ def solve_exactly(x: Puzzle) -> np.ndarray:
 def count_solutions(x: Puzzle, most: int = 2) -> int:
     """Return how many solutions one puzzle has, counted up to `most`."""
     variables = np.size(x.known)
-    with Cadical153(_clauses(x)) as solver:
+    with Cadical153(clauses(x)) as solver:
         found = 0
         while found < most and solver.solve():
             found += 1
@@ -34,7 +34,7 @@ def count_solutions(x: Puzzle, most: int = 2) -> int:
 
 
 def _first(x: Puzzle) -> np.ndarray:
-    with Cadical153(_clauses(x)) as solver:
+    with Cadical153(clauses(x)) as solver:
         if not solver.solve():
             return np.full(x.known.shape, np.nan)
         return _truths(solver.get_model(), x.known.size).astype(float)
@@ -46,16 +46,16 @@ def _truths(model: list[int] | None, variables: int) -> np.ndarray:
     return truths
 
 
-def _clauses(x: Puzzle) -> list[list[int]]:
-    """The rules as clauses of variables that count from 1."""
+def clauses(x: Puzzle) -> list[list[int]]:
+    """Return known variables and rules as clauses of variables that count from 1."""
     known = np.asarray(x.known)
-    clauses = [[int(v + 1)] for v in np.flatnonzero(known > 0)]
-    clauses += [[-int(v + 1)] for v in np.flatnonzero(known < 0)]
+    found = [[int(v + 1)] for v in np.flatnonzero(known > 0)]
+    found += [[-int(v + 1)] for v in np.flatnonzero(known < 0)]
     for family in x.families:
         for members in np.asarray(family.members).tolist():
             group = [v + 1 for v in members if v < known.size]
             if group and family.quota != Quota.AT_MOST_ONE:
-                clauses.append(group)
+                found.append(group)
             if family.quota != Quota.AT_LEAST_ONE:
-                clauses += [[-a, -b] for a, b in itertools.combinations(group, 2)]
-    return clauses
+                found += [[-a, -b] for a, b in itertools.combinations(group, 2)]
+    return found
