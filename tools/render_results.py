@@ -27,6 +27,8 @@ SHOWN = (
     "energy-landscape",
     "denoising-steps",
     "sat",
+    "puzzles",
+    "puzzle-walk",
 )
 
 
@@ -335,6 +337,7 @@ def pages():
             "stability": table("stability"),
         },
         "docs/denoising.md": {"denoising": table("denoising")},
+        "docs/puzzles.md": {"puzzles": table("puzzles")},
         "docs/measurements/inference.md": {
             "search": search_table(inference),
             "rules": rules_table(inference),

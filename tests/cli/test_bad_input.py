@@ -43,6 +43,7 @@ def assert_refused(result, *words):
         (("recipes", "--show", "best"), ("Say of which task",)),
         (("reproduce", "table1", "--quick", "--images", "."), ("--images", "denoising")),
         (("reproduce", "denoising", "--quick", "--images", "none", "--out", "run"), ("none",)),
+        (("reproduce", "table1", "--quick", "--puzzles", "."), ("--puzzles",)),
         (("train", "edge-copy", "--out", "run", "--set", "energy.name=mlp"), ("fixed size",)),
         (
             ("train", "edge-copy", "--out", "run", "--set", "task.size=5"),

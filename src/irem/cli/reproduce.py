@@ -47,8 +47,8 @@ class ScaleOptions:
 
 
 @dataclasses.dataclass(frozen=True)
-class PictureOptions:
-    """Pictures for denoising."""
+class DataOptions:
+    """Pictures for denoising, and puzzles."""
 
     images: Annotated[
         Path | None,
@@ -64,19 +64,28 @@ class PictureOptions:
             help="For denoising: folder of pictures to test on.", show_default="those held out"
         ),
     ] = None
-
-
-def command(
-    what: Annotated[str, typer.Argument(metavar="WHAT", help=f"One of {', '.join(_NAMES)}.")],
-    scale: ScaleOptions,
-    pictures: PictureOptions,
     puzzles: Annotated[
         Path | None,
         typer.Option(
             help="For puzzles: file with lines of Sudoku puzzles of 17 givens to test on as well.",
             show_default="none",
         ),
-    ] = None,
+    ] = None
+
+    def check(self, names: list[str]) -> None:
+        """Refuse data that no experiment which is to run takes."""
+        if (self.images or self.test_images) and "denoising" not in names:
+            raise InputError(
+                "--images and --test-images are for running denoising; leave them out."
+            )
+        if self.puzzles and "puzzles" not in names:
+            raise InputError("--puzzles is for running puzzles; leave it out.")
+
+
+def command(
+    what: Annotated[str, typer.Argument(metavar="WHAT", help=f"One of {', '.join(_NAMES)}.")],
+    scale: ScaleOptions,
+    data: DataOptions,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -96,10 +105,7 @@ def command(
     """Run experiments, or show their results."""
     known("experiment", what, _NAMES)
     names = list(EXPERIMENTS) if what == "all" else [what]
-    if pictures != PictureOptions() and (scale.show or "denoising" not in names):
-        raise InputError("--images and --test-images are for running denoising; leave them out.")
-    if puzzles is not None and (scale.show or "puzzles" not in names):
-        raise InputError("--puzzles is for running puzzles; leave it out.")
+    data.check([] if scale.show else names)
     if scale.show:
         if scale.quick or scale.full or commit is not None:
             raise InputError("--show runs nothing; leave out --quick, --full and --commit.")
@@ -113,9 +119,9 @@ def command(
         study = Study(
             folder,
             size,
-            images=pictures.images,
-            test_images=pictures.test_images,
-            puzzles=puzzles,
+            images=data.images,
+            test_images=data.test_images,
+            puzzles=data.puzzles,
             commit=commit,
             say=_say,
             progress=sys.stderr.isatty(),

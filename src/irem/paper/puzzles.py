@@ -135,7 +135,7 @@ class Settings:
     steps: tuple[int, ...] = (5, 10, 20, 50, 100, 200, 500)
     long: int = 250
     starts: int = 8
-    walk: tuple[int, ...] = (0, 1, 2, 4, 8, 16, 32, 64)
+    walk: tuple[int, ...] = (0, 1, 2, 3, 4, 5, 6, 8)
 
     def scaled(self, share: float) -> "Settings":
         """Return the settings with a share of the puzzles."""

@@ -21,7 +21,7 @@ COLOURS = 3
 _NODES = {"same": (20, 40), "harder": (80, 100)}
 # Random graphs of more than 4.69 edges at a node mostly have no colouring with three colours.
 _FEWEST_AT_NODE, _MOST_AT_NODE = 4.0, 4.6
-# Fixed shapes need a bound; one node in a million has more.
+# Fixed shapes need a bound; a few nodes in a million have more.
 _LARGEST_DEGREE = 16
 
 
