@@ -27,7 +27,6 @@ SHOWN = (
     "energy-landscape",
     "denoising-steps",
     "sat",
-    "puzzles",
     "puzzle-walk",
 )
 

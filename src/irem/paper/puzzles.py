@@ -414,7 +414,8 @@ def draw_curves(result: Result) -> "matplotlib.figure.Figure":
         axes.set_ylim(0, 100)
         axes.set_xlabel(label)
         axes.set_ylabel("puzzles not solved, %")
-        axes.legend(frameon=False, fontsize=8)
+        if axes.lines:
+            axes.legend(frameon=False, fontsize=8)
     return figure
 
 
