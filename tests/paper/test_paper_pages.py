@@ -114,6 +114,7 @@ def test_committed_figures_are_drawn():
     results = read_results(committed_results())
     drawn = reproduction_figures(results)
     names = {"teaser", "steps-by-size", "steps-by-difficulty", "element-error", "sat"}
+    names |= {"puzzles", "puzzle-walk"}
     names |= {"energy-landscape", "composition-example", "composition-curve", "denoising-steps"}
     assert set(drawn) == names
     for figure in drawn.values():
