@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import hashlib
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from irem.apps.puzzles import read_lines
+from irem.descent import descend
 from irem.errors import InputError
 from irem.evaluation.tables import Entry, Table
 from irem.methods import IREM
@@ -174,6 +176,7 @@ def run(study: Study, settings: Settings = SETTINGS) -> list[PuzzleCell]:
             f"{part}-{name.replace(' ', '-')}",
             _KINDS,
             lambda m=measure, n=name, g=grids: [m(study, model, n, g, of)],
+            settings={"puzzles": hashlib.sha256(grids.tobytes()).hexdigest()},
         )
     ]
 
@@ -284,9 +287,7 @@ def _walked(
 
     def one(x: Puzzle, point: Array) -> tuple[Array, Array, Array]:
         landscape = model.landscape(x)
-        gradient = jax.grad(landscape)
-        step = lambda _, p: p - model.step_size * gradient(p)  # noqa: E731
-        point = jax.lax.fori_loop(0, num_steps, step, point)
+        point = descend(landscape, point, model.step_size, num_steps)
         return point, landscape(point), model.read(x, point)
 
     return jax.lax.map(lambda pair: one(*pair), (x, points), batch_size=64)

@@ -15,6 +15,7 @@ import jax
 from jaxtyping import PRNGKeyArray
 
 from irem import tasks as all_tasks
+from irem.apps.puzzles import read_lines
 from irem.errors import DivergenceError, InputError
 from irem.evaluation.scores import Evaluation, TestSet, draw, score
 from irem.files import remove_unfinished, write_whole
@@ -94,6 +95,8 @@ class Study:
         for given in (images, test_images):
             if given is not None:
                 list_folder(given)
+        if puzzles is not None:
+            read_lines(puzzles)
         self.images, self.test_images, self.puzzles = images, test_images, puzzles
         self.provenance = provenance(commit)
         self.test_set = functools.cache(self._test_set)

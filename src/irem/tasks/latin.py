@@ -15,7 +15,7 @@ from irem.formats import Puzzles
 from irem.problem import Problem
 from irem.puzzles import NamedRules, Puzzle, latin_families
 from irem.tasks.base import Difficulty
-from irem.tasks.puzzle import AbstractPuzzleTask, with_known
+from irem.tasks.puzzle import AbstractPuzzleTask, given_twice, with_known
 
 _ORDERS = {"same": 6, "harder": 9}
 # The share of cells that are empty is uniform between these.
@@ -120,17 +120,5 @@ def _one_of(key: PRNGKeyArray, flags: Bool[Array, " n"]) -> Int[Array, ""]:
 
 def _given_twice(known: np.ndarray) -> str | None:
     """The first symbol that is given twice in a row or column."""
-    symbols = round(known.size ** (1 / 3))
-    _, lines = latin_families(symbols)
-    members = np.asarray(lines.members)
-    twice = np.flatnonzero((known[members] > 0).sum(axis=1) > 1)
-    if not twice.size:
-        return None
-    variables = members[twice[0]][known[members[twice[0]]] > 0]
-    (row, column), (other_row, other_column) = (
-        divmod(int(v) // symbols, symbols) for v in variables[:2]
-    )
-    return (
-        f"The symbol {int(variables[0]) % symbols + 1} is given twice: in row {row + 1}, column "
-        f"{column + 1}, and in row {other_row + 1}, column {other_column + 1}."
-    )
+    _, lines = latin_families(round(known.size ** (1 / 3)))
+    return given_twice(known, (lines,))

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 
 from irem.checks import known
 from irem.errors import InputError
-from irem.puzzles import Puzzle, broken_rules
+from irem.puzzles import Families, Puzzle, broken_rules
 from irem.tasks.base import AbstractTask, Difficulty
 
 
@@ -58,3 +58,20 @@ class AbstractPuzzleTask(AbstractTask):
 def with_known(x: Puzzle, share: float) -> Float[Array, "*batch variables"]:
     """Return what is known, and the share of true variables where nothing is."""
     return jnp.where(x.known == 0, share, (x.known > 0).astype(jnp.float32))
+
+
+def given_twice(known: np.ndarray, families: Families) -> str | None:
+    """Return a sentence about the first symbol of a grid that is given twice in a group."""
+    symbols = round(known.size ** (1 / 3))
+    members = np.concatenate([np.asarray(family.members) for family in families])
+    twice = np.flatnonzero((known[members] > 0).sum(axis=1) > 1)
+    if not twice.size:
+        return None
+    variables = members[twice[0]][known[members[twice[0]]] > 0]
+    (row, column), (other_row, other_column) = (
+        divmod(int(v) // symbols, symbols) for v in variables[:2]
+    )
+    return (
+        f"The symbol {int(variables[0]) % symbols + 1} is given twice: in row {row + 1}, column "
+        f"{column + 1}, and in row {other_row + 1}, column {other_column + 1}."
+    )

@@ -26,6 +26,7 @@ from irem.puzzles import (
     with_excluded,
 )
 from irem.tasks.base import AbstractTask, Difficulty
+from irem.tasks.puzzle import given_twice, with_known
 
 _DATA = Path(__file__).parent / "data"
 
@@ -140,8 +141,7 @@ class Sudoku(AbstractTask):
 
     def trivial(self, x: Puzzle) -> Float[Array, "*batch variables"]:
         """Every symbol as likely as any other where nothing is known."""
-        symbols = round(x.known.shape[-1] ** (1 / 3))
-        return jnp.where(x.known == 0, 1 / symbols, (x.known > 0).astype(jnp.float32))
+        return with_known(x, 1 / round(x.known.shape[-1] ** (1 / 3)))
 
     def oracle(self, x: Puzzle) -> Float[Array, "*batch variables"]:
         """The solution, as a SAT solver finds it."""
@@ -221,16 +221,5 @@ def _count_solutions(known: bytes) -> int:
 
 def _given_twice(known: np.ndarray) -> str | None:
     """The first symbol that is given twice in a row, column or box."""
-    symbols = round(known.size ** (1 / 3))
-    _, lines, boxes = (np.asarray(family.members) for family in sudoku_families(symbols))
-    members = np.concatenate([lines, boxes])
-    twice = np.flatnonzero((known[members] > 0).sum(axis=1) > 1)
-    if not twice.size:
-        return None
-    variables = members[twice[0]][known[members[twice[0]]] > 0]
-    cells = [divmod(int(v) // symbols, symbols) for v in variables[:2]]
-    (row, column), (other_row, other_column) = cells
-    return (
-        f"The symbol {int(variables[0]) % symbols + 1} is given twice: in row {row + 1}, column "
-        f"{column + 1}, and in row {other_row + 1}, column {other_column + 1}."
-    )
+    _, lines, boxes = sudoku_families(round(known.size ** (1 / 3)))
+    return given_twice(known, (lines, boxes))
