@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
+from irem.nn.heads import Heads, normalised, random_weights
 from irem.puzzles import Family, Puzzle, with_excluded
 
 # Groups of open variables mostly have a few members: sums of so many are of the size of one again.
@@ -148,9 +149,9 @@ class Exchange(eqx.Module):
     def __init__(self, families: int, width: int, *, key: PRNGKeyArray) -> None:
         keys = jax.random.split(key, 4)
         square = (width, width)
-        self.own, self.out = _normal(keys[0], square), _normal(keys[1], square, 0.5)
-        self.to_group = _normal(keys[2], (families, *square))
-        self.from_group = _normal(keys[3], (families, *square), 0.7)
+        self.own, self.out = random_weights(keys[0], square), random_weights(keys[1], square, 0.5)
+        self.to_group = random_weights(keys[2], (families, *square))
+        self.from_group = random_weights(keys[3], (families, *square), 0.7)
         self.scale, self.bias = jnp.ones(width), jnp.zeros(width)
         self.group_bias = jnp.zeros((families, width))
 
@@ -159,7 +160,7 @@ class Exchange(eqx.Module):
     ) -> Array:
         """Return the features of all variables after the exchange."""
         cast = lambda weight: weight.astype(h.dtype)  # noqa: E731
-        normed = _normalised(h, self.scale)
+        normed = normalised(h, self.scale)
         inner = normed @ cast(self.own) + cast(self.bias)
         for i, family in enumerate(groups):
             pooled = family.pool(normed) / _USUAL_SIZE**0.5
@@ -182,26 +183,17 @@ class GroupNet(eqx.Module):
     into: Float[Array, "numbers width"]
     bias: Float[Array, " width"]
     exchanges: tuple[Exchange, ...]
-    scale: Float[Array, " width"]
-    target: Float[Array, "width numbers"]
-    target_bias: Float[Array, " numbers"]
-    penalty: Float[Array, "width width"]
-    penalty_weights: Float[Array, " width"]
+    heads: Heads
 
     def __init__(
         self, numbers: int, families: int, width: int, layers: int, *, key: PRNGKeyArray
     ) -> None:
-        key_in, key_bias, key_layers, key_target, key_penalty, key_weights = jax.random.split(
-            key, 6
-        )
-        self.into = _normal(key_in, (numbers, width))
-        self.bias, self.scale = jax.random.normal(key_bias, (width,)), jnp.ones(width)
+        key_in, key_bias, key_layers, key_heads = jax.random.split(key, 4)
+        self.into = random_weights(key_in, (numbers, width))
+        self.bias = jax.random.normal(key_bias, (width,))
         keys = jax.random.split(key_layers, layers)
         self.exchanges = tuple(Exchange(families, width, key=k) for k in keys)
-        self.target = _normal(key_target, (width, numbers), 0.3)
-        self.target_bias = jnp.zeros(numbers)
-        self.penalty = _normal(key_penalty, (width, width))
-        self.penalty_weights = 0.1 * jax.random.normal(key_weights, (width,))
+        self.heads = Heads(numbers, width, key=key_heads)
 
     def __call__(
         self, groups: tuple[Lists | Matrix, ...], *, half: bool = False
@@ -218,21 +210,6 @@ class GroupNet(eqx.Module):
             h = point.astype(kind) @ self.into.astype(kind) + self.bias.astype(kind)
             for exchange in self.exchanges:
                 h = exchange(h, groups)
-            normed = _normalised(h, self.scale)
-            target = (normed @ self.target.astype(kind)).astype(point.dtype) + self.target_bias
-            penalty = (normed @ self.penalty.astype(kind)).astype(point.dtype)
-            return target, jax.nn.softplus(penalty) @ self.penalty_weights
+            return self.heads(h, point.dtype)
 
         return read
-
-
-def _normal(key: PRNGKeyArray, shape: tuple[int, ...], gain: float = 1.0) -> Array:
-    """Weights by which the sum over inputs, the last axis but one, is as large as one of them."""
-    return gain / shape[-2] ** 0.5 * jax.random.normal(key, shape)
-
-
-def _normalised(h: Float[Array, "n width"], scale: Float[Array, " width"]) -> Array:
-    """Return features divided by their root mean square, times a learned scale."""
-    wide = h.astype(jnp.promote_types(h.dtype, jnp.float32))
-    size = jax.lax.rsqrt(jnp.mean(jnp.square(wide), axis=-1, keepdims=True) + 1e-6)
-    return (wide * size * scale).astype(h.dtype)
