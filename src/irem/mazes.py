@@ -114,7 +114,7 @@ def distances(x: _Maze, at: _Flags) -> Int[Array, "height width"]:
 
 
 def shortest_path(key: PRNGKeyArray, x: _Maze) -> _Path:
-    """Return a random shortest path: 1 on its cells, start and end included; zeros if there is none.
+    """Return a random shortest path: 1 on its cells, ends included; zeros where there is none.
 
     From the start on, every step goes to a random one of the cells that are nearer to the end.
     """
@@ -162,8 +162,8 @@ def _search(x: _Maze, at: _Flags, gain: _Path) -> tuple[Array, Array]:
     """Breadth-first: the steps to every cell, and the largest sum of gains over a shortest path."""
     is_open = x > WALL
 
-    def spread(_: int, state: tuple[Array, Array, Array, Array]) -> tuple[Array, ...]:
-        step, steps, gains, _ = state
+    def spread(_: Array, state: tuple[Array, Array, Array, Array]) -> tuple[Array, ...]:
+        step, steps, gains = state[:3]
         reached = _neighbours(steps == step, False)
         is_new = is_open & (steps == NO_WAY) & jnp.any(reached, axis=0)
         before = jnp.max(jnp.where(reached, _neighbours(gains, 0.0), -jnp.inf), axis=0)
@@ -181,7 +181,7 @@ def _search(x: _Maze, at: _Flags, gain: _Path) -> tuple[Array, Array]:
 
 
 def _path(x: _Maze, steps: Array, preference: Float[Array, "4 height width"]) -> _Path:
-    """The way from the start on which every cell is followed by the preferred one nearer to the end.
+    """The way from the start on which every cell is followed by the preferred nearer one.
 
     Arguments:
         x: A maze.
@@ -195,7 +195,7 @@ def _path(x: _Maze, steps: Array, preference: Float[Array, "4 height width"]) ->
     follower = jnp.arange(x.size) + move.ravel()
     first = ((x == START) & (steps < NO_WAY)).ravel().astype(jnp.int32)
 
-    def double(_: int, state: tuple[Array, Array]) -> tuple[Array, Array]:
+    def double(_: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
         """The cells of twice as many steps, and the cell that follows after twice as many."""
         cells, follower = state
         return cells.at[follower].max(cells), follower[follower]
@@ -224,7 +224,7 @@ def is_shortest_path(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         >>> is_shortest_path(x, x > 0).item()
         False
     """
-    return path_errors(x, y) == 0
+    return np.asarray(path_errors(x, y) == 0)
 
 
 def path_errors(x: np.ndarray, y: np.ndarray) -> np.ndarray:
