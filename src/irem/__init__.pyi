@@ -6,6 +6,7 @@ from . import fitting as fitting
 from . import formats as formats
 from . import methods as methods
 from . import nn as nn
+from . import mazes as mazes
 from . import puzzles as puzzles
 from . import settings as settings
 from . import tasks as tasks

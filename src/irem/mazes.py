@@ -205,7 +205,7 @@ def _path(x: _Maze, steps: Array, preference: Float[Array, "4 height width"]) ->
     return cells.reshape(x.shape).astype(jnp.float32)
 
 
-def _neighbours(grid: Array, fill: float | bool) -> Array:
+def _neighbours(grid: Array, fill: bool | int | float) -> Array:
     """The cells above, below, to the left and to the right of every cell; `fill` outside."""
     padded = jnp.pad(grid, 1, constant_values=fill)
     inner = slice(1, -1)
@@ -233,11 +233,11 @@ def path_errors(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     It counts the marked cells that no open marked cells connect with the start, the ends that are
     not so connected, and by how many cells the answer is longer or shorter than a shortest path.
     The sum is zero for shortest paths and no others. Infinite where a number is NaN, or no way
-    leads from the start to the end. Takes leading axes of problems.
+    leads from the start to the end. Cells outside do not count. Takes leading axes of problems.
     """
     x, y = np.asarray(x), np.asarray(y)
     batch = x.shape[:-2]
-    x, y = (a.reshape(-1, *a.shape[-2:]) for a in (x, y))
+    x, y = (a.reshape(-1, *a.shape[-2:]) for a in (x, np.where(x == OUTSIDE, 0, y)))
     marked = y > 0.5
     start, end, cells = x == START, x == END, (1, 2)
     length = np.where(end, _steps(x > WALL, start), 0).sum(axis=cells) + 1
