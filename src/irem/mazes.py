@@ -51,7 +51,7 @@ def carve(key: PRNGKeyArray, size: int) -> _Flags:
     around = jnp.array([-width, width, -1, 1])
     moves = 2 * (side**2 - 1)  # every cell but the first is entered once and left once
     key_first, key_moves = jax.random.split(key)
-    draws = jax.random.uniform(key_moves, (moves, 4))
+    draws = jax.random.uniform(key_moves, (max(1, moves), 4))
 
     def move(i: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
         here, came_from = state
@@ -68,7 +68,7 @@ def carve(key: PRNGKeyArray, size: int) -> _Flags:
     return _floor_of_tree(came_from.reshape(width, width))
 
 
-def _floor_of_tree(came_from: Int[Array, "width width"]) -> _Flags:
+def _floor_of_tree(came_from: Int[Array, "bordered bordered"]) -> _Flags:
     """Cells, and the openings between each one and the one it was entered from."""
     width = len(came_from)
     places = jnp.arange(width**2).reshape(width, width)
