@@ -2,8 +2,8 @@
 
     python tools/floors.py --problems 20000
 
-The oracle of matrix completion is a sampler, that of mazes goes step by step through large ones; they
-are measured on at most 2,000 and 200 problems.
+The oracle of matrix completion is a sampler, that of mazes goes step by step through large ones;
+they are measured on at most 2,000 and 200 problems.
 """
 
 import argparse

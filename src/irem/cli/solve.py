@@ -121,10 +121,7 @@ def command(
         ),
     ],
     out: Annotated[
-        Path,
-        typer.Option(
-            help="Where the answers go: .npy, .npz or .csv; .txt for .txt and .png for .png."
-        ),
+        Path, typer.Option(help="Where the answers go: .npy, .npz, .csv; .txt or .png as X.")
     ],
     descent: DescentOptions,
     abstain: AbstainOptions,
@@ -170,9 +167,7 @@ def command(
         print_json({**about(loaded), "out": str(out), **asked, **tally.as_dict()})
     else:
         tally.tell(out, max_error)
-    tally.warn()
-    if isinstance(pages, Documents):
-        pages.warn(tally.unverified)
+    _warn(pages, tally)
     if tally.unanswered:
         raise typer.Exit(1)
 
@@ -290,6 +285,13 @@ def _answer(
             solution, left_out = keep(solution)
             writer.add(solution, left_out)
             tally.add(solution, left_out)
+
+
+def _warn(pages: Pages | Documents, tally: Tally) -> None:
+    """Say on standard error which answers not to rely on, or were not written."""
+    tally.warn()
+    if isinstance(pages, Documents):
+        pages.warn(tally.unverified)
 
 
 def _faults(model: Any, pages: Pages | Documents) -> tuple[str, ...]:
