@@ -4,6 +4,7 @@ from . import energy as energy
 from . import evaluation as evaluation
 from . import fitting as fitting
 from . import formats as formats
+from . import mazes as mazes
 from . import methods as methods
 from . import nn as nn
 from . import puzzles as puzzles

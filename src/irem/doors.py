@@ -56,6 +56,13 @@ def is_list(x: Any) -> bool:
     return all(getattr(one, "ndim", None) == 2 for one in x)
 
 
+def _is_list_of_lines(x: Any) -> bool:
+    """Whether `x` is a list of vectors of different lengths."""
+    if not isinstance(x, list | tuple) or any(getattr(one, "ndim", 1) != 1 for one in x):
+        return False
+    return len({len(one) for one in x if hasattr(one, "__len__")}) > 1
+
+
 def as_matrix(x: Any, *, missing: bool = False) -> np.ndarray:
     """Return one matrix of a list, or what is certainly one, as an array of float64.
 
@@ -92,7 +99,7 @@ def labels_of(x: Any) -> Labels:
         array([[1., 1.],
                [1., 1.]])
     """
-    if is_list(x):
+    if is_list(x) or _is_list_of_lines(x):
         return _ListLabels(tuple(x))
     if is_graph(x):
         return _GraphLabels(tuple(x))
@@ -178,10 +185,10 @@ class _ListLabels(Labels):
     problems: tuple[Any, ...]
 
     def attach(self, y: np.ndarray, names: Sequence[str] | None = None) -> list[Any]:
-        sizes = [len(one) if is_graph(one) else np.shape(one)[0] for one in self.problems]
+        shapes = [(len(one),) * 2 if is_graph(one) else np.shape(one) for one in self.problems]
         answers = (
-            answer[:size, :size] if len(set(sizes)) > 1 else answer
-            for size, answer in zip(sizes, y, strict=True)
+            answer[tuple(map(slice, shape))] if len(set(shapes)) > 1 else answer
+            for shape, answer in zip(shapes, y, strict=True)
         )
         return [
             labels_of(one).attach(answer, names)

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import irem
-from irem.apps.puzzles import read_lines
-from irem.cli.puzzle_lines import Lines
+from irem.apps.puzzles import PuzzleText, read_lines
+from irem.cli.documents import Documents
 from irem.descent import refused
 from irem.tasks import Sudoku
 from irem.verdicts import Verdict
@@ -90,7 +90,7 @@ class Solver:
 
 def answers(path, out, right):
     model = Solver(right)
-    source = Lines.read(path, model)
+    source = Documents(model, PuzzleText.read(path))
     with source.writer(out) as writer:
         for solution in source.solutions(by=model.solve, on_batch=lambda _: None):
             writer.add(solution, np.zeros(len(solution.steps), bool))
@@ -145,7 +145,7 @@ def test_lines_are_for_models_of_puzzles_and_go_to_lines(run, irem_cli, tmp_path
     path = write(tmp_path, PUZZLE)
     done = irem_cli("solve", "zoo:addition", path, "--out", tmp_path / "y.txt")
     assert done.code == 2
-    assert "file of puzzles" in done.err
+    assert "is a text, and this model answers" in done.err
     done = irem_cli("solve", run, path, "--out", tmp_path / "y.csv")
     assert done.code == 2
     assert "ending in .txt" in done.err

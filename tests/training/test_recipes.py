@@ -22,7 +22,8 @@ from irem.training import (
 )
 from irem.training.run import find_run
 
-PUZZLES = ("sudoku", "queens", "latin", "colouring")
+# Of these the paper has none.
+PUZZLES = ("sudoku", "queens", "latin", "colouring", "prefix-sums", "maze")
 PAPER_TASKS = [name for name in irem.tasks.TASKS if name not in ("denoise", *PUZZLES)]
 SHIPPED = [(task, name) for task in irem.tasks.TASKS for name in recipe_names(task)]
 ADDITION = Recipe.named("addition")

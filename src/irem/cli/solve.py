@@ -28,9 +28,9 @@ from irem.cli.common import (
     progress_bar,
     refuse_fitted,
 )
+from irem.cli.documents import SUFFIXES, Documents
 from irem.cli.names import AbstractNames, NodeNames
 from irem.cli.problem_files import read_problems
-from irem.cli.puzzle_lines import SUFFIX, Lines
 from irem.cli.tally import Tally
 from irem.descent import Energy, Solution
 from irem.errors import InputError
@@ -117,11 +117,11 @@ def command(
         typer.Argument(
             metavar="X",
             help="One problem or several: .npy, .npz or .csv; of graphs also .graphml or .gml, of "
-            "puzzles .txt.",
+            "puzzles, mazes and sums .txt, of mazes .png.",
         ),
     ],
     out: Annotated[
-        Path, typer.Option(help="Where the answers go: .npy, .npz or .csv; .txt for .txt.")
+        Path, typer.Option(help="Where the answers go: .npy, .npz, .csv; .txt or .png as X.")
     ],
     descent: DescentOptions,
     abstain: AbstainOptions,
@@ -162,32 +162,34 @@ def command(
     if json:
         asked = {"max_error": max_error, "max_steps": tally.max_steps}
         asked |= dataclasses.asdict(search)
-        if not isinstance(pages, Lines):  # which may be of several sizes
+        if not isinstance(pages, Documents):  # which may be of several sizes
             asked["shape"] = tally.shape(pages.problems)
         print_json({**about(loaded), "out": str(out), **asked, **tally.as_dict()})
     else:
         tally.tell(out, max_error)
-    tally.warn()
+    _warn(pages, tally)
     if tally.unanswered:
         raise typer.Exit(1)
 
 
 def _read(
     x: Path, out: Path, model: Energy, task: AbstractTask, problems: int | None
-) -> "Pages | Lines":
+) -> "Pages | Documents":
     """Read the problems in a file, in whichever form it has them."""
-    if x.suffix == SUFFIX:
-        lines = Lines.read(x, model)
-        if out.suffix != SUFFIX:
-            raise InputError(f"Answers to lines go to a file ending in {SUFFIX}, got '{out}'.")
-        return lines
+    if x.suffix in SUFFIXES:
+        documents = Documents.read(x, model)
+        if out.suffix != x.suffix:
+            raise InputError(
+                f"The answers to '{x}' go to a file ending in {x.suffix}, got '{out}'."
+            )
+        return documents
     return Pages.read(x, model, task, problems)
 
 
 def _check_files(x: Path, out: Path) -> None:
-    """Refuse a place where answers cannot be written; lines of puzzles are answered by lines."""
-    lines = x.suffix == out.suffix == SUFFIX
-    arrays.check_output(out, x, *([SUFFIX] if lines else []))
+    """Refuse a place where answers cannot be written; texts and pictures are answered by such."""
+    is_document = x.suffix == out.suffix and x.suffix in SUFFIXES
+    arrays.check_output(out, x, *([x.suffix] if is_document else []))
 
 
 class Pages(NamedTuple):
@@ -269,7 +271,9 @@ class _Filter(NamedTuple):
         return solution, left_out
 
 
-def _answer(pages: Pages | Lines, out: Path, solutions: Any, keep: _Filter, tally: Tally) -> None:
+def _answer(
+    pages: Pages | Documents, out: Path, solutions: Any, keep: _Filter, tally: Tally
+) -> None:
     """Answer all problems and write the answers as they come, whole or not at all."""
     with (
         progress_bar("answering", pages.problems) as advance,
@@ -283,7 +287,14 @@ def _answer(pages: Pages | Lines, out: Path, solutions: Any, keep: _Filter, tall
             tally.add(solution, left_out)
 
 
-def _faults(model: Any, pages: Pages | Lines) -> tuple[str, ...]:
+def _warn(pages: Pages | Documents, tally: Tally) -> None:
+    """Say on standard error which answers not to rely on, or were not written."""
+    tally.warn()
+    if isinstance(pages, Documents):
+        pages.warn(tally.unverified)
+
+
+def _faults(model: Any, pages: Pages | Documents) -> tuple[str, ...]:
     """Why the first few problems that are refused are, with their places or names."""
     for first, some in pages.parts():
         faults = enumerate(model.task.domain.faults(model.format.as_batch(some)[0]), first)
@@ -293,9 +304,12 @@ def _faults(model: Any, pages: Pages | Lines) -> tuple[str, ...]:
     return ()
 
 
-def _check_domain(model: Any, pages: Pages | Lines) -> None:
+def _check_domain(model: Any, pages: Pages | Documents) -> None:
     """Refuse problems that are all outside the domain, in the words of their file."""
-    if isinstance(pages, Lines) or pages.names.nodes(0) is None or model.task is None:
+    if isinstance(pages, Documents):
+        pages.refuse_all()
+        return
+    if pages.names.nodes(0) is None or model.task is None:
         return
     faults = model.task.domain.faults(model.format.as_batch(pages.x)[0])
     if faults[0] is not None and None not in faults:
@@ -303,7 +317,7 @@ def _check_domain(model: Any, pages: Pages | Lines) -> None:
         raise InputError(told(0, faults[0]))
 
 
-def _check_several(out: Path, pages: Pages | Lines) -> None:
+def _check_several(out: Path, pages: Pages | Documents) -> None:
     """Refuse a list of pairs, which has one place for the number of a pair."""
     if out.suffix == ".csv" and isinstance(pages.names, NodeNames):
         raise InputError(

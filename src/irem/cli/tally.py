@@ -46,6 +46,11 @@ class Tally:
         return self._count("refused")
 
     @property
+    def unverified(self) -> int:
+        """Number of problems that were not refused, and whose answers are not verified."""
+        return self.problems - self._count("verified") - self.refused
+
+    @property
     def unanswered(self) -> list[int]:
         """The problems without an answer whose descents failed."""
         return np.flatnonzero(self._all("unanswered")).tolist()
@@ -61,7 +66,7 @@ class Tally:
         counts = {
             "problems": self.problems,
             "verified": self._count("verified"),
-            "unverified": self.problems - self._count("verified") - self.refused,
+            "unverified": self.unverified,
             "failed": self._count("failed"),
             "unchecked": self._count("unchecked"),
             "refused": self.refused,

@@ -19,6 +19,8 @@ from irem.tasks.graphs import AbstractGraphTask as AbstractGraphTask
 from irem.tasks.latin import Latin as Latin
 from irem.tasks.matrix_completion import MatrixCompletion as MatrixCompletion
 from irem.tasks.matrix_inverse import MatrixInverse as MatrixInverse
+from irem.tasks.maze import Maze as Maze
+from irem.tasks.prefix_sums import PrefixSums as PrefixSums
 from irem.tasks.queens import Queens as Queens
 from irem.tasks.shortest_path import ShortestPath as ShortestPath
 from irem.tasks.sudoku import Sudoku as Sudoku
@@ -39,6 +41,8 @@ TASKS: _Registry[type[AbstractTask]] = _Registry(
             Queens,
             Latin,
             Colouring,
+            PrefixSums,
+            Maze,
         )
     },
 )

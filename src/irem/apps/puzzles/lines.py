@@ -1,5 +1,7 @@
 """Puzzles as lines of text, one grid of symbols each."""
 
+from __future__ import annotations
+
 import dataclasses
 import math
 from collections.abc import Sequence
@@ -7,7 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
+from irem.apps.documents import AbstractDocument, read_text
 from irem.errors import InputError
+from irem.files import write_whole
 from irem.puzzles import grid_of_truths
 
 _EMPTY = ".0"
@@ -39,6 +43,39 @@ class PuzzleLine:
         return "".join(self.symbols[cell - 1] for cell in cells)
 
 
+@dataclasses.dataclass(frozen=True)
+class PuzzleText(AbstractDocument):
+    """A text whose lines are puzzles.
+
+    Arguments:
+        lines: All lines of the text.
+        puzzles: The puzzles among them.
+        problems: Their grids.
+    """
+
+    lines: Sequence[str]
+    puzzles: Sequence[PuzzleLine]
+    problems: Sequence[np.ndarray]
+
+    @staticmethod
+    def read(path: Path) -> PuzzleText:
+        """Read a text as `read_lines` does."""
+        lines, puzzles = read_lines(path)
+        return PuzzleText(lines, puzzles, [puzzle.grid for puzzle in puzzles])
+
+    def write(self, out: Path, answers: Sequence[np.ndarray | None]) -> None:
+        """Write solved lines in place of puzzles."""
+        lines = list(self.lines)
+        for puzzle, y in zip(self.puzzles, answers, strict=True):
+            if y is not None:
+                lines[puzzle.number - 1] = puzzle.solved(y)
+        write_whole(out, "".join(f"{line}\n" for line in lines).encode())
+
+    def about(self, problem: int, sentence: str) -> str:
+        """Return a sentence about a puzzle, which says in which line it is."""
+        return f"Line {self.puzzles[problem].number}: {sentence}"
+
+
 def read_lines(path: Path) -> tuple[list[str], list[PuzzleLine]]:
     """Return all lines of a file, and the puzzles among them.
 
@@ -46,12 +83,7 @@ def read_lines(path: Path) -> tuple[list[str], list[PuzzleLine]]:
     go on with letters after 9; grids of letters alone begin at A, and where empty cells are `.` a
     `0` may be the first symbol.
     """
-    if not path.is_file():
-        raise InputError(f"There is no file '{path}'.")
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except UnicodeDecodeError as error:
-        raise InputError(f"'{path}' is not a file of text ({error}).") from error
+    lines = read_text(path)
     kept = [(i, line.strip()) for i, line in enumerate(lines, 1)]
     kept = [(i, line) for i, line in kept if line and not line.startswith("#")]
     if not kept:
