@@ -11,7 +11,7 @@ import pytest
 import irem
 from irem.energy import Equations, Refiner
 from irem.methods import Minimum
-from irem.methods.gradients import _conjugate_gradient
+from irem.methods.gradients.minimum import _conjugate_gradient
 
 KEY = jax.random.key(0)
 SHAPES = {"x_shape": (2, 3), "y_shape": (4,)}

@@ -27,7 +27,7 @@ from irem.methods import (
     num_bytes,
     registry,
 )
-from irem.methods.gradients import _stop
+from irem.methods.gradients.steps import _stop
 
 KEY = jax.random.key(0)
 X, Y0 = jnp.array([1.0, 2.0]), jnp.array([2.0, 0.0])

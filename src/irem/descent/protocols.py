@@ -93,8 +93,16 @@ def default_retries(model: Any) -> int:
     return getattr(model, "default_retries", RETRIES)
 
 
-def default_max_steps(model: Any) -> int:
-    """Return the step budget of a model where none is given."""
+def default_max_steps(model: Any, x: PyTree | None = None) -> int:
+    """Return the step budget of a model where none is given.
+
+    Arguments:
+        model: The model.
+        x: A batch of problems, for models whose budget grows with the size of a problem.
+    """
     if getattr(model, "step_size", None) is None:
         return _HAND_WRITTEN_MAX_STEPS
+    by_size = getattr(model, "max_steps_for", None)
+    if x is not None and by_size is not None:
+        return by_size(x)
     return getattr(model, "default_max_steps", MAX_STEPS)

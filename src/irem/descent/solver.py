@@ -103,7 +103,7 @@ def solve(
     x, alone = as_problems(model.format, x, y0, starts)
     refused = refuse(model, x, alone=alone)
     points = first_points(model, x, y0, alone=alone, key=key, starts=starts)
-    budget = default_max_steps(model) if max_steps is None else max_steps
+    budget = default_max_steps(model, x) if max_steps is None else max_steps
     descent, on_done = make_descent(model, step, halt, budget), count_problems(on_batch, starts)
     walked = repeat(x, starts)
     with jax.default_matmul_precision("float32"):
@@ -147,7 +147,8 @@ def solve_several(
     points = first_points(model, x, None, alone=alone, key=key, starts=starts)
     walked, on_done = repeat(x, starts), count_problems(on_batch, starts)
     with jax.default_matmul_precision("float32"):
-        found = minimise_all(make_descent(model), walked, points, on_done=on_done)
+        descent = make_descent(model, max_steps=default_max_steps(model, x))
+        found = minimise_all(descent, walked, points, on_done=on_done)
     order = distinct_starts(found, starts, answers)
     solution = list_answers(read_answers(model, walked, found), starts, order)
     solution = judged(model, x, solution, refused)

@@ -7,6 +7,7 @@ from irem.energy.entrywise import Entrywise as Entrywise
 from irem.energy.equations import Equations as Equations
 from irem.energy.function import from_function as from_function
 from irem.energy.gine import GINE as GINE
+from irem.energy.grid import Grid as Grid
 from irem.energy.groups import Groups as Groups
 from irem.energy.lowrank import LowRank as LowRank
 from irem.energy.minplus import MinPlus as MinPlus
@@ -31,6 +32,7 @@ ENERGIES: _Registry[type[AbstractEnergy]] = _Registry(
         "conv": Conv,
         "pair": Pair,
         "groups": Groups,
+        "grid": Grid,
         "table": Table,
         "polynomial": Polynomial,
         "min-plus": MinPlus,

@@ -10,6 +10,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from irem.errors import InputError
 from irem.formats import AbstractFormat
+from irem.lessons import Lesson
 from irem.metrics import square_error
 from irem.problem import Problem, first_guess
 from irem.settings import AbstractFittedComponent, HasFormat
@@ -77,6 +78,22 @@ class AbstractEnergy(AbstractFittedComponent):
         By default the squared error of the answer there, over the entries that are real.
         """
         return square_error(self.read(problem.x, point), problem.y, problem.mask)[0]
+
+    def teach(self, x: PyTree, *, key: PRNGKeyArray) -> Lesson:
+        """Return the points that a descent on the problem `x` is to go through.
+
+        Few energies know them; the gradient rule `Taught` needs one that does.
+        """
+        del x, key
+        raise InputError(
+            f"This {type(self).__name__} energy has no lesson, which the gradient rule `Taught` "
+            "needs; take another rule, or a Grid energy with a lesson."
+        )
+
+    def max_steps_for(self, x: PyTree) -> int:
+        """Return the step budget for a batch of problems where none is given."""
+        del x
+        return self.default_max_steps
 
     def __call__(self, x: PyTree, y: Array) -> Float[Array, ""]:
         """Return E(x, y) for one problem and one answer."""

@@ -27,6 +27,8 @@ class Cells(AbstractFormat):
     Arguments:
         axes: 1 for lines, 2 for grids.
         symbols: How many symbols there are.
+        symmetric: Whether the answer to a problem that is mirrored or turned is mirrored or turned
+            as well.
     """
 
     noun: ClassVar[str] = "lines or grids of symbols"
@@ -34,6 +36,7 @@ class Cells(AbstractFormat):
 
     axes: int = eqx.field(static=True)
     symbols: int = eqx.field(static=True)
+    symmetric: bool = eqx.field(static=True, default=False)
 
     def as_batch(self, x: Any) -> tuple[Int8[Array, "*problems_and_cells"], bool]:
         """Return a stack of problems: from one, a stack of them, or a list of several sizes."""

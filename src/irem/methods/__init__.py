@@ -10,6 +10,7 @@ from irem.methods.gradients import FullUnroll as FullUnroll
 from irem.methods.gradients import LastSteps as LastSteps
 from irem.methods.gradients import Minimum as Minimum
 from irem.methods.gradients import RandomSteps as RandomSteps
+from irem.methods.gradients import Taught as Taught
 from irem.methods.irem import IREM as IREM
 from irem.methods.iterative_feedforward import IterativeFeedforward as IterativeFeedforward
 from irem.methods.ponder import PonderNet as PonderNet

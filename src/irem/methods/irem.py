@@ -96,15 +96,11 @@ class IREM(AbstractMethod):
     ) -> tuple[Float[Array, ""], Float[Array, "..."]]:
         """Return the error of the energy at the end of the descent (Algorithm 1).
 
-        That is the squared distance to the answer, unless the energy has another. Where the
-        gradient rule has the loss at several points of the descent, their mean.
+        That is the squared distance to the answer, unless the energy or the gradient rule has
+        another.
         """
-        descent = (self.energy, problem.x, y0, self.step_size, self.num_steps)
-        points = self.gradient.path(*descent, key=key)
-        loss = jnp.mean(jax.vmap(lambda point: self.energy.error(problem, point))(points[1:]))
-        if self.gradient.weight_of_rest:
-            loss += self.gradient.weight_of_rest * jnp.sum(jnp.square(points[-1] - points[-2]))
-        return loss, points[-1]
+        descent = (self.energy, problem, y0, self.step_size, self.num_steps)
+        return self.gradient.loss(*descent, key=key)
 
     def start(self, x: PyTree, shape: tuple[int, ...], *, key: PRNGKeyArray) -> Float[Array, "..."]:
         """Return the point where the energy lets a descent begin."""
@@ -155,6 +151,10 @@ class IREM(AbstractMethod):
     def default_max_steps(self) -> int:
         """That of the energy."""
         return self.energy.default_max_steps
+
+    def max_steps_for(self, x: PyTree) -> int:
+        """That of the energy."""
+        return self.energy.max_steps_for(x)
 
     @property
     def default_retries(self) -> int:

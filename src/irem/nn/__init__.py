@@ -7,6 +7,7 @@ from irem.nn.dense import DenseCell as DenseCell
 from irem.nn.graph import AGGREGATES as AGGREGATES
 from irem.nn.graph import GraphCell as GraphCell
 from irem.nn.graph import GraphNet as GraphNet
+from irem.nn.grid import GridNet as GridNet
 from irem.nn.groups import GroupNet as GroupNet
 from irem.nn.image import DnCNN as DnCNN
 from irem.nn.image import UNetDenoiser as UNetDenoiser

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 import equinox as eqx
@@ -52,18 +53,6 @@ def shifted(values: Float[Array, "*cells width"], step: tuple[int, ...]) -> Arra
     return values
 
 
-SECOND = False
-
-
-def two_largest(values: list[Array]) -> tuple[Array, Array]:
-    """Return entry by entry the largest of some arrays, and the second largest."""
-    largest, second = values[0], jnp.full_like(values[0], -jnp.inf)
-    for value in values[1:]:
-        second = jnp.maximum(second, jnp.minimum(largest, value))
-        largest = jnp.maximum(largest, value)
-    return largest, second
-
-
 class Neighbours(eqx.Module):
     """Every cell receives a sum and a maximum over its neighbours; around a residual connection.
 
@@ -81,18 +70,16 @@ class Neighbours(eqx.Module):
     sent_bias: Float[Array, "families width"]
     sums: Float[Array, "families width width"]
     maxima: Float[Array, "families width width"]
-    seconds: Float[Array, "families width width"]
     out: Float[Array, "width width"]
 
     def __init__(self, directions: Directions, width: int, *, key: PRNGKeyArray) -> None:
-        keys = jax.random.split(key, 6)
+        keys = jax.random.split(key, 5)
         families, square = len(directions), (width, width)
         self.directions = directions
         self.own = random_weights(keys[0], square)
         self.sent = random_weights(keys[1], (families, *square))
         self.sums = random_weights(keys[2], (families, *square))
         self.maxima = random_weights(keys[3], (families, *square))
-        self.seconds = random_weights(keys[5], (families, *square))
         self.out = random_weights(keys[4], square, 0.5)
         self.scale, self.bias = jnp.ones(width), jnp.zeros(width)
         self.sent_bias = jnp.zeros((families, width))
@@ -113,10 +100,7 @@ class Neighbours(eqx.Module):
             received = [shifted(sent, step) for step in family]
             inner += sum(received) @ cast(self.sums[i]) / len(family) ** 0.5
             if len(family) > 1:
-                largest, second = two_largest(received)
-                inner += largest @ cast(self.maxima[i])
-                if SECOND:
-                    inner += second @ cast(self.seconds[i])
+                inner += functools.reduce(jnp.maximum, received) @ cast(self.maxima[i])
         return h + jax.nn.silu(inner) @ cast(self.out)
 
 

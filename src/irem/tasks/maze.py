@@ -71,7 +71,7 @@ class Maze(AbstractTask):
     @property
     def format(self) -> Cells:
         """Grids of any size."""
-        return Cells(axes=2, symbols=4)
+        return Cells(axes=2, symbols=4, symmetric=True)
 
     def check_difficulty(self, difficulty: Difficulty) -> None:
         """Refuse a name that this task does not have, and sizes that it does not make."""

@@ -62,7 +62,7 @@ def solve_checked(
     else:
         solution = solve(model, x, **first)
     retries = default_retries(model) if retries is None else retries
-    again_by = {"step": _STEP, "max_steps": _MORE_STEPS * default_max_steps(model)}
+    again_by = {"step": _STEP, "max_steps": _MORE_STEPS * default_max_steps(model, x)}
     if default_step(model) == _PLAIN_STEP:
         again_by = {}
     for attempt in range(1, retries + 1):

@@ -1,76 +1,19 @@
-"""Through how much of a descent the training loss is differentiated."""
-
-import abc
-from collections.abc import Callable
-from typing import ClassVar
+"""Rules that differentiate through steps of a descent."""
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
-from irem.checks import count, count_or_zero, positive
+from irem.checks import count, positive
 from irem.descent import descend, update
 from irem.energy import AbstractEnergy
 from irem.errors import InputError
-from irem.settings import AbstractComponent, Registry, setting
+from irem.methods.gradients.base import AbstractGradient
+from irem.problem import Problem
+from irem.settings import setting
 
 _DIVERGED = 1e6
-
-
-class AbstractGradient(AbstractComponent):
-    """A rule for the gradient of the end point of a descent in the energy's parameters."""
-
-    ends_at_minimum: ClassVar[bool] = False
-    """Whether the point of training is the minimum of the landscape, whatever the start."""
-
-    @property
-    def weight_of_rest(self) -> float:
-        """Weight of the squared length of the last step in the loss."""
-        return 0.0
-
-    @abc.abstractmethod
-    def descend(
-        self,
-        energy: AbstractEnergy,
-        x: PyTree,
-        y0: Float[Array, "..."],
-        step_size: float,
-        num_steps: int,
-    ) -> Float[Array, "..."]:
-        """Return the point after `num_steps` steps from `y0`.
-
-        Its value is the same for every rule, unless the descent diverges.
-        """
-
-    def path(
-        self,
-        energy: AbstractEnergy,
-        x: PyTree,
-        y0: Float[Array, "..."],
-        step_size: float,
-        num_steps: int,
-        *,
-        key: PRNGKeyArray,
-    ) -> Float[Array, "points ..."]:
-        """Return the points of the loss, the end last, and before them the one they start from.
-
-        By default the loss is about the end alone.
-
-        Arguments:
-            energy: The energy.
-            x: The problem.
-            y0: Where the descent starts.
-            step_size: Size of a step.
-            num_steps: Number of steps.
-            key: For rules that draw random numbers.
-        """
-        del key
-        return jnp.stack([y0, self.descend(energy, x, y0, step_size, num_steps)])
-
-    def check_steps(self, num_steps: int) -> None:
-        """Refuse a number of steps that this rule cannot differentiate."""
-        del num_steps
 
 
 class LastSteps(AbstractGradient):
@@ -144,10 +87,22 @@ class RandomSteps(AbstractGradient):
             if not getattr(self, name) >= 0:
                 raise InputError(f"`{name}` must be at least 0, got {getattr(self, name)}.")
 
-    @property
-    def weight_of_rest(self) -> float:
-        """Weight of the squared length of the last step in the loss."""
-        return self.fixed_point
+    def loss(
+        self,
+        energy: AbstractEnergy,
+        problem: Problem,
+        y0: Float[Array, "..."],
+        step_size: float,
+        num_steps: int,
+        *,
+        key: PRNGKeyArray,
+    ) -> tuple[Float[Array, ""], Float[Array, "..."]]:
+        """Return the mean error of the `k` points, and that of coming to rest."""
+        points = self.path(energy, problem.x, y0, step_size, num_steps, key=key)
+        error = jnp.mean(jax.vmap(lambda point: energy.error(problem, point))(points[1:]))
+        if self.fixed_point:
+            error += self.fixed_point * jnp.sum(jnp.square(points[-1] - points[-2]))
+        return error, points[-1]
 
     def check_steps(self, num_steps: int) -> None:
         """Refuse to differentiate more steps than there are."""
@@ -216,88 +171,6 @@ class FullUnroll(AbstractGradient):
     ) -> Float[Array, "..."]:
         """Take all steps with live parameters."""
         return descend(energy.landscape(x), y0, step_size, num_steps)
-
-
-class Minimum(AbstractGradient):
-    """Differentiate the minimum itself, for energies that are convex quadratics in the answer.
-
-    The minimum solves a linear system: directly for small answers, for larger ones by as many
-    steps of the conjugate gradient as a descent of training has. Its derivative solves the same
-    system (the implicit function theorem), so that neither its cost nor its memory grows with the
-    number of steps. Where a descent begins and the step size do not matter.
-
-    Arguments:
-        largest: Most entries of an answer whose system is solved directly.
-    """
-
-    ends_at_minimum: ClassVar[bool] = True
-
-    largest: int = setting(24, positional=True)
-
-    def __check_init__(self) -> None:
-        """Refuse a size that is not a count."""
-        count_or_zero("largest", self.largest)
-
-    def descend(
-        self,
-        energy: AbstractEnergy,
-        x: PyTree,
-        y0: Float[Array, "..."],
-        step_size: float,
-        num_steps: int,
-    ) -> Float[Array, "..."]:
-        """Return the minimum of the landscape."""
-        del step_size
-        known = energy.minimum(x)
-        if known is not None:
-            return known
-        landscape = energy.landscape(x)
-        gradient = jax.grad(lambda y: landscape(y.reshape(y0.shape)))
-        zero = jnp.zeros(y0.size, y0.dtype)
-        constant = gradient(zero)
-        if y0.size <= self.largest:
-            hessian = jax.jacfwd(gradient)(zero)
-            factor = jax.scipy.linalg.cho_factor(hessian)
-            return -jax.scipy.linalg.cho_solve(factor, constant).reshape(y0.shape)
-        solution = jax.lax.custom_linear_solve(
-            lambda y: gradient(y) - constant,
-            -constant,
-            lambda product, right: _conjugate_gradient(product, right, num_steps),
-            symmetric=True,
-        )
-        return solution.reshape(y0.shape)
-
-
-def _conjugate_gradient(
-    product: Callable[[Array], Array], right: Float[Array, " n"], num_steps: int
-) -> Float[Array, " n"]:
-    """Return the solution of a positive definite system after so many steps from zero."""
-    enough = jnp.finfo(right.dtype).eps ** 2 * jnp.vdot(right, right)
-
-    def step(state: tuple[Array, ...], _: None) -> tuple[tuple[Array, ...], None]:
-        y, residual, direction, square = state
-        image = product(direction)
-        going = square > enough  # beyond that there is only rounding
-        length = jnp.where(going, square, 0.0) / jnp.where(going, jnp.vdot(direction, image), 1.0)
-        y, residual = y + length * direction, residual - length * image
-        new_square = jnp.vdot(residual, residual)
-        turned = residual + new_square / jnp.where(going, square, 1.0) * direction
-        return (y, residual, jnp.where(going, turned, direction), new_square), None
-
-    first = (jnp.zeros_like(right), right, right, jnp.vdot(right, right))
-    return jax.lax.scan(step, first, length=num_steps)[0][0]
-
-
-GRADIENTS: Registry[type[AbstractGradient]] = Registry(
-    "gradient rule",
-    {
-        "last-steps": LastSteps,
-        "full-unroll": FullUnroll,
-        "random-steps": RandomSteps,
-        "minimum": Minimum,
-    },
-)
-"""Every gradient rule that can be named in a recipe."""
 
 
 def _stop(leaf: object) -> object:

@@ -121,6 +121,17 @@ def shortest_path(key: PRNGKeyArray, x: _Maze) -> _Path:
     return _path(x, distances(x, x == END), jax.random.uniform(key, (4, *x.shape)))
 
 
+def preferred_path(x: _Maze, to_end: Int[Array, "height width"], preference: _Path) -> _Path:
+    """Return the shortest path on which every step goes to the cell that is preferred most.
+
+    Arguments:
+        x: A maze.
+        to_end: The number of steps from every cell to the end, as `distances` counts them.
+        preference: How much every cell is preferred to others that are as near to the end.
+    """
+    return _path(x, to_end, _neighbours(preference, -jnp.inf))
+
+
 def nearest_shortest_path(x: _Maze, y: _Path) -> _Path:
     """Return the shortest path that is nearest to an answer in squared error.
 
