@@ -35,7 +35,7 @@ TESTED: Mapping[str, Mapping[str, Difficulty]] = MappingProxyType(
 WALKSAT = "WalkSAT"
 """The search that takes every puzzle."""
 
-_SMALL = {"energy.width": 16, "energy.layers": 2, "batch_size": 16, "optimiser.warm_up": 20}
+_SMALL = {"energy.width": 16, "energy.layers": 2, "batch_size": 8, "optimiser.warm_up": 20}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -98,26 +98,25 @@ class Settings:
         moves: Most steps of min-conflicts and of Tabucol.
         flips: Most steps of WalkSAT.
         changes: What differs from the recipes `best`, as `Recipe.override` takes it.
-        small: Further changes where the scale has but a share of the iterations.
     """
 
     tasks: tuple[str, ...] = tuple(TESTED)
-    iterations: int = 20_000
+    iterations: int = 10_000
     problems: int = 100
     restarts: int = 63
     moves: int = 10_000
     flips: int = 20_000
     changes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    small: Mapping[str, Any] = dataclasses.field(default_factory=lambda: _SMALL)
 
     def scaled(self, iterations: float, problems: float) -> "Settings":
         """Return the settings with a share of iterations and one of problems, and small models."""
         part = lambda share, value: max(round(share * value), 1)  # noqa: E731
+        small = {} if iterations == 1 else _SMALL
         return dataclasses.replace(
             self,
             iterations=part(iterations, self.iterations),
             problems=part(problems, self.problems),
-            small={} if iterations == 1 else self.small,
+            changes={**small, **self.changes},
         )
 
 
@@ -141,7 +140,7 @@ def run(study: Study, settings: Settings = SETTINGS) -> list[FamilyCell]:
 
 def measure(study: Study, task: AbstractTask, settings: Settings) -> list[FamilyCell]:
     """Train an energy on a task, and return what it solves of every size."""
-    recipe = Recipe.named(task.name, BEST).override({**settings.changes, **settings.small})
+    recipe = Recipe.named(task.name, BEST).override(settings.changes)
     recipe = recipe.override({"iterations": settings.iterations})
     run, _ = study.trained(task, recipe, f"{task.name}-family", seeds=1)
     return [measure_size(study, task, run.models[0], size, settings) for size in TESTED[task.name]]
@@ -234,9 +233,10 @@ def measure_search(x: Puzzle, name: str, settings: Settings) -> LocalSearch:
     """
     search = _SEARCHES[name]
     steps = settings.flips if name == WALKSAT else settings.moves
+    x = jax.tree.map(np.asarray, x)
     solved, start = 0, time.perf_counter()
     for number in range(len(x.known)):
-        one = jax.tree.map(lambda leaf, i=number: np.asarray(leaf[i]), x)
+        one = jax.tree.map(lambda leaf, i=number: leaf[i], x)
         answer = search(one, steps, number)
         if answer is not None:
             alone = jax.tree.map(lambda leaf: leaf[None], one)

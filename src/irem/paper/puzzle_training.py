@@ -97,7 +97,7 @@ class Settings:
         warm_up: Over how many iterations the learning rate rises.
         puzzles: How many puzzles are tested.
         steps: Numbers of steps at which puzzles are counted.
-        small: Changes of the recipe where the scale has but a share of the iterations.
+        changes: What differs from the recipe `best` in every variant.
     """
 
     variants: tuple[str, ...] = tuple(VARIANTS)
@@ -107,18 +107,19 @@ class Settings:
     warm_up: int = 100
     puzzles: int = 512
     steps: tuple[int, ...] = (16, 64)
-    small: Mapping[str, Any] = dataclasses.field(default_factory=lambda: _SMALL)
+    changes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def scaled(self, share: float) -> "Settings":
-        """Return the settings with a share of iterations and puzzles, and a smaller batch."""
+        """Return the settings with a share of iterations and puzzles, and small models."""
         part = lambda value: max(round(share * value), 1)  # noqa: E731
+        small = {} if share == 1 else _SMALL
         return dataclasses.replace(
             self,
             iterations=part(self.iterations),
             warm_up=part(self.warm_up),
             puzzles=part(self.puzzles),
             batch_size=self.batch_size if share == 1 else max(self.batch_size // 4, 1),
-            small={} if share == 1 else self.small,
+            changes={**small, **self.changes},
         )
 
 
@@ -155,7 +156,7 @@ def recipe_of(variant: str, settings: Settings) -> Recipe:
         "batch_size": settings.batch_size,
         "optimiser.warm_up": settings.warm_up,
     }
-    recipe = Recipe.named("sudoku", BEST).override({**lengths, **settings.small})
+    recipe = Recipe.named("sudoku", BEST).override({**lengths, **settings.changes})
     return recipe.override(VARIANTS[variant])
 
 
