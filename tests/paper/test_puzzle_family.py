@@ -48,6 +48,8 @@ def test_an_energy_is_trained_and_measured_beside_local_search(tiny_study, monke
         assert searches == [("min-conflicts", 500, 2), ("WalkSAT", 3000, 2)]
     assert read_result(study.folder, "puzzle-family") == result
     assert "min-conflicts 500, WalkSAT 3,000" in as_text(result)
+    with pytest.raises(irem.InputError, match="other settings"):
+        puzzle_family.run(study, dataclasses.replace(SMALL, problems=3))
 
 
 @pytest.mark.parametrize(
@@ -125,15 +127,15 @@ def cell(task, size, searches):
 
 
 def test_the_table_has_shares_and_times():
-    own = puzzle_family.LocalSearch(name="min-conflicts", steps=100, solved=49, seconds=0.1)
-    every = puzzle_family.LocalSearch(name="WalkSAT", steps=100, solved=10, seconds=1.0)
+    own = puzzle_family.LocalSearch(name="min-conflicts", steps=100, solved=49, seconds=0.11)
+    every = puzzle_family.LocalSearch(name="WalkSAT", steps=100, solved=10, seconds=100.0)
     cells = [cell("queens", "8 x 8", (own, every)), cell("latin", "9 symbols", (every,))]
     found = puzzle_family.table(cells, "x.json")
     texts = [[entry.text for entry in row] for row in found.rows]
     energy = ["50", "50 % (10 ms)", "100 % (40 ms)"]
-    walksat = "20 % (20 ms)"
+    walksat = "20 % (2,000 ms)"
     assert texts == [
-        ["queens", "8 x 8, as in training", *energy, "min-conflicts 98 % (2 ms)", walksat],
+        ["queens", "8 x 8, as in training", *energy, "min-conflicts 98 % (2.2 ms)", walksat],
         ["latin", "9 symbols", *energy, "", walksat],
     ]
     assert {len(row) for row in texts} == {len(found.header)}

@@ -36,6 +36,7 @@ WALKSAT = "WalkSAT"
 """The search that takes every puzzle."""
 
 _SMALL = {"energy.width": 16, "energy.layers": 2, "batch_size": 8, "optimiser.warm_up": 20}
+_WHOLE_MS = 10  # from here on without digits after the point
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -134,6 +135,7 @@ def run(study: Study, settings: Settings = SETTINGS) -> list[FamilyCell]:
             name,
             [FamilyCell],
             lambda n=name: measure(study, all_tasks.get(n), of),
+            settings=dataclasses.asdict(dataclasses.replace(of, tasks=(name,))),
         )
     ]
 
@@ -292,7 +294,9 @@ def table(cells: Sequence[FamilyCell], file: str) -> Table:
 
 def _solved(solved: int, seconds: float, cell: FamilyCell) -> str:
     """The share that is solved, and milliseconds a problem."""
-    return f"{100 * solved / cell.problems:.0f} % ({1e3 * seconds / cell.problems:.3g} ms)"
+    ms = 1e3 * seconds / cell.problems
+    shown = f"{ms:,.0f}" if ms >= _WHOLE_MS else f"{ms:.2g}"
+    return f"{100 * solved / cell.problems:.0f} % ({shown} ms)"
 
 
 def _describe(result: Result) -> str:

@@ -144,7 +144,7 @@ def run(study: Study, settings: Settings = SETTINGS) -> list[TrainingCell]:
             variant.replace(" ", "-"),
             [TrainingCell],
             lambda v=variant: [measure(study, task, v, of, known)],
-            settings=known,
+            settings={**known, **dataclasses.asdict(dataclasses.replace(of, variants=(variant,)))},
         )
     ]
 
