@@ -20,6 +20,7 @@ from irem.paper.sat import EvaluationCell, FeedforwardCell, SearchCell, cells_of
 from irem.paper.table1 import comparison, contradictions, irem_table
 
 ROOT = Path(__file__).parent.parent
+PUZZLES = ("puzzles", "puzzle-training", "puzzle-family")
 SHOWN = (
     "composition-curve",
     "steps-by-difficulty",
@@ -336,7 +337,7 @@ def pages():
             "stability": table("stability"),
         },
         "docs/denoising.md": {"denoising": table("denoising")},
-        "docs/puzzles.md": {"puzzles": table("puzzles")},
+        "docs/puzzles.md": {name: table(name) for name in PUZZLES if name in results},
         "docs/measurements/inference.md": {
             "search": search_table(inference),
             "rules": rules_table(inference),

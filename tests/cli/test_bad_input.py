@@ -44,6 +44,14 @@ def assert_refused(result, *words):
         (("reproduce", "table1", "--quick", "--images", "."), ("--images", "denoising")),
         (("reproduce", "denoising", "--quick", "--images", "none", "--out", "run"), ("none",)),
         (("reproduce", "table1", "--quick", "--puzzles", "."), ("--puzzles",)),
+        (
+            ("reproduce", "puzzles", "--quick", "--training-puzzles", "."),
+            ("--training-puzzles", "puzzle-training"),
+        ),
+        (
+            ("reproduce", "puzzle-training", "--quick", "--training-puzzles", "no.npz"),
+            ("'no.npz'", "tools/make_puzzles.py"),
+        ),
         (("train", "edge-copy", "--out", "run", "--set", "energy.name=mlp"), ("fixed size",)),
         (
             ("train", "edge-copy", "--out", "run", "--set", "task.size=5"),

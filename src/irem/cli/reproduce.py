@@ -71,6 +71,14 @@ class DataOptions:
             show_default="none",
         ),
     ] = None
+    training_puzzles: Annotated[
+        Path | None,
+        typer.Option(
+            help="For puzzle-training: file of Sudokus to train on, as tools/make_puzzles.py "
+            "makes it.",
+            show_default="the few that come along",
+        ),
+    ] = None
 
     def check(self, names: list[str]) -> None:
         """Refuse data that no experiment which is to run takes."""
@@ -80,6 +88,8 @@ class DataOptions:
             )
         if self.puzzles and "puzzles" not in names:
             raise InputError("--puzzles is for running puzzles; leave it out.")
+        if self.training_puzzles and "puzzle-training" not in names:
+            raise InputError("--training-puzzles is for running puzzle-training; leave it out.")
 
 
 def command(
@@ -122,6 +132,7 @@ def command(
             images=data.images,
             test_images=data.test_images,
             puzzles=data.puzzles,
+            training_puzzles=data.training_puzzles,
             commit=commit,
             say=_say,
             progress=sys.stderr.isatty(),

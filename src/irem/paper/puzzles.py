@@ -157,7 +157,7 @@ def run(study: Study, settings: Settings = SETTINGS) -> list[PuzzleCell]:
     of = settings.scaled(study.scale.formulas)
     model = load(_MODEL).model
     assert isinstance(model, IREM)
-    sets = {name: _listed(name, of.puzzles) for name in _NAMES}
+    sets = {name: listed(name, of.puzzles) for name in _NAMES}
     if study.puzzles is not None:
         of_17 = seventeen_givens(study.puzzles)
         sets["17 to 34 givens"] = more_givens(of_17, of.puzzles)
@@ -165,9 +165,9 @@ def run(study: Study, settings: Settings = SETTINGS) -> list[PuzzleCell]:
     work: list[tuple[str, str, _Measure, np.ndarray]]
     work = [("sets", name, measure_set, grids) for name, grids in sets.items()]
     for name in ("minimal", "hard"):
-        grids = _listed(name, of.long)
+        grids = listed(name, of.long)
         work += [("steps", name, measure_steps, grids), ("starts", name, measure_starts, grids)]
-    work.append(("walk", "hard", measure_walk, _listed("hard", 1)))
+    work.append(("walk", "hard", measure_walk, listed("hard", 1)))
     return [
         cell
         for part, name, measure, grids in work
@@ -181,8 +181,8 @@ def run(study: Study, settings: Settings = SETTINGS) -> list[PuzzleCell]:
     ]
 
 
-def _listed(name: str, count: int) -> np.ndarray:
-    """The first puzzles of a list that comes with irem, as grids."""
+def listed(name: str, count: int) -> np.ndarray:
+    """Return the first puzzles of a list that comes with irem, as grids."""
     with np.load(LISTS) as lists:
         return _as_grids(lists[f"{name}_puzzles"][:count])
 
@@ -280,27 +280,29 @@ def is_solution(grid: np.ndarray, answer: np.ndarray) -> bool:
 
 
 @functools.partial(jax.jit, static_argnames="num_steps")
-def _walked(
+def walked(
     model: IREM, x: Puzzle, points: Float[Array, "puzzles ..."], num_steps: int
 ) -> tuple[Array, Array, Array]:
-    """The points after some steps of size 1, their energies and answers."""
+    """Return the points after some steps, their energies and answers, in full precision."""
 
     def one(x: Puzzle, point: Array) -> tuple[Array, Array, Array]:
         landscape = model.landscape(x)
         point = descend(landscape, point, model.step_size, num_steps)
         return point, landscape(point), model.read(x, point)
 
-    return jax.lax.map(lambda pair: one(*pair), (x, points), batch_size=64)
+    with jax.default_matmul_precision("float32"):
+        return jax.lax.map(lambda pair: one(*pair), (x, points), batch_size=64)
 
 
-def _begun(model: IREM, x: Puzzle, key: PRNGKeyArray) -> Float[Array, "puzzles ..."]:
+def begun(model: IREM, x: Puzzle, key: PRNGKeyArray) -> Float[Array, "puzzles ..."]:
+    """Return a point for every puzzle where a descent begins."""
     shape = x.known.shape[1:]
     keys = jax.random.split(key, x.known.shape[0])
     return jax.vmap(lambda x, k: model.start(x, shape, key=k))(x, keys)
 
 
-def _right(grids: np.ndarray, answers: Array) -> np.ndarray:
-    """Which answers are solutions."""
+def right_answers(grids: np.ndarray, answers: Array) -> np.ndarray:
+    """Return which answers are solutions."""
     found = grid_of_truths(np.asarray(answers) > 0.5)
     return np.array([is_solution(*pair) for pair in zip(grids, found, strict=True)])
 
@@ -310,10 +312,10 @@ def measure_steps(
 ) -> StepsCell:
     """Return how many puzzles one descent has solved after some numbers of steps."""
     x, _ = model.format.as_batch(grids)
-    points, solved, before = _begun(model, x, jax.random.key(0)), [], 0
+    points, solved, before = begun(model, x, jax.random.key(0)), [], 0
     for steps in settings.steps:
-        points, _, answers = _walked(model, x, points, steps - before)
-        solved.append(int(_right(grids, answers).sum()))
+        points, _, answers = walked(model, x, points, steps - before)
+        solved.append(int(right_answers(grids, answers).sum()))
         before = steps
     return StepsCell(
         **_about(study, "steps", name, len(grids)), steps=settings.steps, solved=tuple(solved)
@@ -328,10 +330,10 @@ def measure_starts(
     num_steps = model.default_max_steps
     energies, right = [], []
     for number in range(settings.starts):
-        points = _begun(model, x, jax.random.key(number))
-        _, energy, answers = _walked(model, x, points, num_steps)
+        points = begun(model, x, jax.random.key(number))
+        _, energy, answers = walked(model, x, points, num_steps)
         energies.append(np.asarray(energy))
-        right.append(_right(grids, answers))
+        right.append(right_answers(grids, answers))
     lowest = np.argmin(energies, axis=0)
     return StartsCell(
         **_about(study, "starts", name, len(grids)),
@@ -347,9 +349,9 @@ def measure_walk(
 ) -> WalkCell:
     """Return the entries of the answer to the first puzzle on the way down."""
     x, _ = model.format.as_batch(grids[:1])
-    point, before, entries, energies = _begun(model, x, jax.random.key(0)), 0, [], []
+    point, before, entries, energies = begun(model, x, jax.random.key(0)), 0, [], []
     for steps in settings.walk:
-        point, energy, y = _walked(model, x, point, steps - before)
+        point, energy, y = walked(model, x, point, steps - before)
         before = steps
         hundredths = np.rint(100 * np.clip(np.asarray(y[0]), 0, 1)).astype(int)
         entries.append(tuple(hundredths.tolist()))

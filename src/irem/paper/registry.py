@@ -7,6 +7,8 @@ from irem.paper import (
     figures,
     longer,
     protocol,
+    puzzle_family,
+    puzzle_training,
     puzzles,
     sat,
     scratchpad,
@@ -38,6 +40,8 @@ EXPERIMENTS: Registry[Experiment] = Registry(
             stability,
             sat,
             puzzles,
+            puzzle_training,
+            puzzle_family,
         )
     },
 )

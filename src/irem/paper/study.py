@@ -28,6 +28,7 @@ from irem.paper.provenance import provenance
 from irem.paper.scale import Scale
 from irem.picture_files import list_folder
 from irem.tasks import AbstractTask, Denoise
+from irem.tasks.sudoku import read_puzzles
 from irem.training import (
     PAPER,
     Checkpoints,
@@ -71,6 +72,8 @@ class Study:
         images: A folder of pictures to train denoising on; by default scikit-image's photographs.
         test_images: A folder of pictures to score it on; by default those that training leaves out.
         puzzles: A file with lines of Sudoku puzzles of 17 givens, which are tested on as well.
+        training_puzzles: A file of `tools/make_puzzles.py` to train on; by default the few puzzles
+            that come with irem.
         commit: The commit of this program, where git cannot tell it.
         say: Called with a line about every piece of work that is done.
         progress: Whether training draws a progress bar on standard error.
@@ -85,6 +88,7 @@ class Study:
         images: Path | None = None,
         test_images: Path | None = None,
         puzzles: Path | None = None,
+        training_puzzles: Path | None = None,
         commit: str | None = None,
         say: Callable[[str], None] = lambda _: None,
         progress: bool = False,
@@ -97,7 +101,10 @@ class Study:
                 list_folder(given)
         if puzzles is not None:
             read_lines(puzzles)
-        self.images, self.test_images, self.puzzles = images, test_images, puzzles
+        if training_puzzles is not None:
+            read_puzzles(training_puzzles)
+        self.images, self.test_images = images, test_images
+        self.puzzles, self.training_puzzles = puzzles, training_puzzles
         self.provenance = provenance(commit)
         self.test_set = functools.cache(self._test_set)
         self.settings = as_read(

@@ -100,7 +100,7 @@ class Sudoku(AbstractTask):
         with np.load(LISTS) as lists:
             names = {"easy": "easy", "same": "minimal", "harder": "hard"}
             found = {d: (lists[f"{n}_puzzles"], lists[f"{n}_solutions"]) for d, n in names.items()}
-        found["training"] = _read(TRAINING if self.puzzles is None else Path(self.puzzles))
+        found["training"] = read_puzzles(TRAINING if self.puzzles is None else Path(self.puzzles))
         return {d: Puzzles9.of(*pair) for d, pair in found.items()}
 
     def leaves(self) -> dict[str, Any]:
@@ -178,8 +178,12 @@ def _more_givens(key: PRNGKeyArray, shape: tuple[int, ...]) -> Bool[Array, " cel
     return jax.random.bernoulli(key_cells, share, shape)
 
 
-def _read(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """The puzzles and solutions of a file that `tools/make_puzzles.py` made."""
+def read_puzzles(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Return the puzzles and solutions of a file that `tools/make_puzzles.py` made.
+
+    Raises:
+        InputError: It is no such file.
+    """
     try:
         with np.load(path) as file:
             puzzles, solutions = file["puzzles"], file["solutions"]
