@@ -9,7 +9,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from irem.mazes.grids import END, NO_WAY, OUTSIDE, START, distances, preferred_path
 
-_LABELS, _BITS = 3, 3
+_LABELS = 3
 # A cell has four neighbours: five codes are enough for all of them to differ.
 _CODES = 5
 
@@ -25,23 +25,23 @@ class Waves(eqx.Module):
     Arguments:
         to_end: The distance of every cell from the end.
         is_path: Which cells the second wave passes.
-        codes: Three bits of every cell.
+        codes: Which of five codes every cell has.
         length: Steps from the start to the end.
     """
 
-    numbers = _LABELS + _BITS
+    numbers = _LABELS + _CODES
     """How many numbers a cell has beside its entry of the answer."""
 
     to_end: Int[Array, "height width"]
     is_path: Bool[Array, "height width"]
-    codes: Float[Array, "height width bits"]
+    codes: Float[Array, "height width codes"]
     length: Int[Array, ""]
 
     @staticmethod
-    def of(x: Int[Array, "height width"], codes: Float[Array, "height width bits"]) -> Waves:
+    def of(x: Int[Array, "height width"], codes: Float[Array, "height width codes"]) -> Waves:
         """Compute when the waves reach every cell of a maze."""
         to_end = distances(x, x == END)
-        preference = codes @ 2.0 ** jnp.arange(_BITS)
+        preference = jnp.argmax(codes, axis=-1).astype(jnp.float32)
         is_path = preferred_path(x, to_end, preference) > 0
         return Waves(to_end, is_path, codes, jnp.min(jnp.where(x == START, to_end, NO_WAY)))
 
@@ -61,20 +61,18 @@ class Waves(eqx.Module):
 
 
 def tie_codes(key: PRNGKeyArray, x: Int[Array, "height width"]) -> Array:
-    """Return three random bits for every cell by which all neighbours of any cell differ.
+    """Return for every cell which of five codes it has; those of a cell's neighbours differ.
 
     Examples:
-        >>> tie_codes(jax.random.key(0), jnp.ones((3, 3), int)).shape
-        (3, 3, 3)
+        >>> tie_codes(jax.random.key(0), jnp.ones((3, 3), int)).argmax(-1)[1].tolist()
+        [0, 1, 2]
     """
-    key_offset, key_codes = jax.random.split(key)
     rows, columns = (jnp.arange(n) for n in x.shape)
-    offset = jax.random.randint(key_offset, (), 0, _CODES)
+    offset = jax.random.randint(key, (), 0, _CODES)
     # Two steps along rows, one along columns: -2, -1, 1 and 2 differ modulo 5.
-    place = (2 * rows[:, None] + columns + offset) % _CODES
-    code = jax.random.permutation(key_codes, 2**_BITS)[:_CODES][place]
-    bits = (code[..., None] >> jnp.arange(_BITS)) % 2
-    return jnp.where(x[..., None] == OUTSIDE, 0, bits).astype(jnp.float32)
+    code = (2 * rows[:, None] + columns + offset) % _CODES
+    is_code = (code[..., None] == jnp.arange(_CODES)) & (x[..., None] != OUTSIDE)
+    return is_code.astype(jnp.float32)
 
 
 def first_state(x: Int[Array, "height width"], key: PRNGKeyArray) -> Array:

@@ -32,8 +32,8 @@ from irem.tasks.base import AbstractTask, Difficulty
 
 _SIZES = {"same": 9, "harder": 59}
 _SMALLEST, _LARGEST = 3, 1001
-# Of mixed mazes half have loops, by walls that are opened with a probability of at most this.
-_WITH_LOOPS, _MOST_OPENED = 0.5, 0.2
+# So many of mixed mazes have loops, by walls that are opened with a probability of at most this.
+_WITH_LOOPS, _MOST_OPENED = 0.75, 0.6
 # The share of the floor that is on the path in mazes of 9 x 9 cells, start and end left out.
 _ON_PATH = {"trees": 0.29, "loops": 0.23, "mixed": 0.26}
 
@@ -46,9 +46,9 @@ class Maze(AbstractTask):
     there are several shortest paths `y` is a random one, and every one is verified.
 
     Arguments:
-        variant: `"trees"` are mazes without loops, `"loops"` have some of their walls opened. Half
-            of `"mixed"` are trees; in each of the others walls are opened with a probability of its
-            own, uniform in (0, 0.2).
+        variant: `"trees"` are mazes without loops, `"loops"` have some of their walls opened. A
+            quarter of `"mixed"` are trees; in each of the others walls are opened with a
+            probability of its own, uniform in (0, 0.6).
         opened: The probability that a wall between two adjacent cells is opened to make loops.
     """
 
