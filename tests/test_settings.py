@@ -36,7 +36,7 @@ OTHER_VALUES = {
     "activation": "none",
     "power": 1,
     "head": 1,
-    "k": 2,
+    "k": 4,
     "diverged_beyond": None,
     "coupling": 0.3,
     "answer": "reached",
