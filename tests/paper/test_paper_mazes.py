@@ -116,6 +116,17 @@ def test_a_walk_in_parts_is_that_of_solving(task):
 
 
 @pytest.mark.parametrize("task", CELL_TASKS, ids=lambda task: task.name)
+def test_fewer_problems_and_guesses_are_the_first_ones_of_more(task):
+    energy = irem.energy.Grid.for_task(task, width=4, layers=1, scratch=2, key=jax.random.key(0))
+    model, key = irem.IREM(energy), jax.random.key(1)
+    more, fewer = task.batch(key, 4, 5), task.batch(key, 2, 5)
+    np.testing.assert_array_equal(more.x[:2], fewer.x)
+    np.testing.assert_array_equal(more.y[:2], fewer.y)
+    points = [mazes.begun(model, problems.x, key) for problems in (more, fewer)]
+    np.testing.assert_array_equal(points[0][:2], points[1])
+
+
+@pytest.mark.parametrize("task", CELL_TASKS, ids=lambda task: task.name)
 def test_a_recurrent_network_goes_on_where_it_stopped(task):
     settings = {"name": "grid", "width": 4, "layers": 2}
     model = irem.Recurrent.for_task(task, cell=settings, num_steps=2, key=jax.random.key(0))
