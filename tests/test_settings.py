@@ -21,12 +21,13 @@ TASKS = (
     irem.tasks.Sudoku(),
     irem.tasks.ShortestPath(variant="wide"),
     irem.tasks.MatrixCompletion(variant="wide", size=4),
+    irem.tasks.Maze(),
 )
 # A value other than the default for every setting of every component.
 OTHER_VALUES = {
     "width": 6,
     "depth": 2,
-    "scratch": 3,
+    "scratch": 6,  # as many as the lesson of waves needs
     "aggregate": "sum",
     "encoder_depth": 2,
     "paths": {"products": 2, "maxima": 0, "aggregate": "sum"},
@@ -35,7 +36,7 @@ OTHER_VALUES = {
     "activation": "none",
     "power": 1,
     "head": 1,
-    "k": 2,
+    "k": 4,
     "diverged_beyond": None,
     "coupling": 0.3,
     "answer": "reached",
@@ -48,6 +49,9 @@ OTHER_VALUES = {
     "noise": 0.1,
     "fixed_point": 0.2,
     "learns": "rules",
+    "lesson": "waves",
+    "speed": 2,
+    "recall": False,
 }
 FITTED = {
     f"{names.what}-{name}": kind

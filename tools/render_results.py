@@ -29,6 +29,9 @@ SHOWN = (
     "denoising-steps",
     "sat",
     "puzzle-walk",
+    "mazes",
+    "maze-steps",
+    "maze-walk",
 )
 
 
@@ -338,6 +341,7 @@ def pages():
         },
         "docs/denoising.md": {"denoising": table("denoising")},
         "docs/puzzles.md": {name: table(name) for name in PUZZLES if name in results},
+        **({"docs/mazes.md": {"mazes": table("mazes")}} if "mazes" in results else {}),
         "docs/measurements/inference.md": {
             "search": search_table(inference),
             "rules": rules_table(inference),
@@ -353,7 +357,7 @@ def pages():
 def images():
     """The figures of the docs that are drawn from results, by path."""
     drawn = paper.reproduction_figures(paper.read_results(ROOT / "results"))
-    return {ROOT / f"docs/images/{name}.png": png(drawn[name]) for name in SHOWN}
+    return {ROOT / f"docs/images/{name}.png": png(drawn[name]) for name in SHOWN if name in drawn}
 
 
 if __name__ == "__main__":

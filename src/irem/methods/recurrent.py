@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
@@ -22,11 +23,14 @@ from irem.settings import HasFormat, Registry, parsed, setting
 
 
 class Recurrent(AbstractBaseline):
-    """An LSTM whose every step reads the problem and gives an answer; the last one is trained.
+    """A recurrent network whose every step gives an answer; the last one is trained.
+
+    It is an LSTM for problems of a fixed size and graphs, and a convolution for lines and grids.
 
     Arguments:
         cell: One step; `Recurrent.for_task` makes one of about the parameters of the others.
-        num_steps: Steps in training, and until the answer.
+        num_steps: Steps in training, and until the answer where the cell does not take more for
+            larger problems.
     """
 
     parts: ClassVar[Mapping[str, Registry[Any]]] = MappingProxyType({"cell": CELLS})
@@ -70,9 +74,17 @@ class Recurrent(AbstractBaseline):
         return Trajectory(jnp.concatenate([jnp.zeros_like(ys[:1]), ys]))
 
     def answer(self, x: PyTree, *, key: PRNGKeyArray) -> tuple[Float[Array, "..."], Int[Array, ""]]:
-        """The answer after as many steps as in training."""
+        """The answer after as many steps as in training, or more if the cell says so."""
         del key
-        return self._answers(x, self.num_steps)[-1], jnp.asarray(self.num_steps)
+        num_steps = self.cell.steps_for(x, self.num_steps)
+
+        def step(state: tuple[PyTree, Array], _: None) -> tuple[tuple[PyTree, Array], None]:
+            return self.cell(x, state[0]), None
+
+        before = self.cell.init(x)
+        unknown = jax.tree.map(jnp.zeros_like, eqx.filter_eval_shape(self.cell, x, before)[1])
+        (_, y), _ = jax.lax.scan(step, (before, unknown), length=num_steps)
+        return y, jnp.asarray(num_steps)
 
     def _answers(self, x: PyTree, num_steps: int) -> Float[Array, "steps ..."]:
         def step(state: PyTree, _: None) -> tuple[PyTree, Array]:

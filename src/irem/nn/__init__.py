@@ -8,6 +8,7 @@ from irem.nn.graph import AGGREGATES as AGGREGATES
 from irem.nn.graph import GraphCell as GraphCell
 from irem.nn.graph import GraphNet as GraphNet
 from irem.nn.grid import GridNet as GridNet
+from irem.nn.grid_cell import GridCell as GridCell
 from irem.nn.groups import GroupNet as GroupNet
 from irem.nn.image import DnCNN as DnCNN
 from irem.nn.image import UNetDenoiser as UNetDenoiser
@@ -20,5 +21,7 @@ NETWORKS: _Registry[type[AbstractNetwork]] = _Registry(
 )
 """Networks of the baselines by name. The first one that fits a task is its default."""
 
-CELLS: _Registry[type[AbstractCell]] = _Registry("cell", {"dense": DenseCell, "graph": GraphCell})
+CELLS: _Registry[type[AbstractCell]] = _Registry(
+    "cell", {"dense": DenseCell, "graph": GraphCell, "grid": GridCell}
+)
 """Cells of the recurrent baseline by name. The first one that fits a task is its default."""

@@ -6,6 +6,7 @@ from irem.paper import (
     denoising,
     figures,
     longer,
+    mazes,
     protocol,
     puzzle_family,
     puzzle_training,
@@ -42,6 +43,7 @@ EXPERIMENTS: Registry[Experiment] = Registry(
             puzzles,
             puzzle_training,
             puzzle_family,
+            mazes,
         )
     },
 )
