@@ -39,8 +39,8 @@ class Grid(AbstractEnergy):
     problem needs more steps. $z_i$ is a scratchpad of a few numbers for each cell, which descends
     along with the answer $y$.
 
-    A lesson tells what the scratchpad is to hold in every step of a descent (`irem.mazes.Waves`), so
-    that training need not find that out. The scratchpad then begins as the lesson does.
+    A lesson tells what the scratchpad is to hold in every step of a descent (`irem.mazes.Waves`),
+    so that training need not find that out. The scratchpad then begins as the lesson does.
 
     Arguments:
         axes: 1 for lines, 2 for grids.
