@@ -63,8 +63,8 @@ def test_it_is_one_finite_number_with_a_gradient_for_every_cell():
 @pytest.mark.parametrize("shape", [(4, 5), (7,)])
 def test_derivatives_of_first_and_second_order_agree_with_finite_differences(shape):
     x, point = draw(*shape)
+    model = energy(len(shape), len(shape) == 2)
     with jax.enable_x64(True):
-        model = energy(len(shape), len(shape) == 2)
         exact = jax.tree.map(lambda a: jnp.asarray(np.asarray(a), jnp.float64), model)
         point = jnp.asarray(np.asarray(point), jnp.float64)
         landscape = exact.landscape(x)
@@ -200,9 +200,11 @@ def test_a_lesson_is_that_of_the_waves_at_its_speed(speed):
     waves = Waves.of(x, tie_codes(KEY, x))
     assert speed * (lesson.steps - 1) < waves.duration <= speed * lesson.steps
     for step in (0, 1, 5, lesson.steps):
-        np.testing.assert_array_equal(lesson.at(step), waves.at(speed * step))
+        np.testing.assert_array_equal(
+            lesson.at(jnp.asarray(step)), waves.at(jnp.asarray(speed * step))
+        )
     answer = np.asarray(lesson.at(lesson.steps))[..., 0]
-    assert irem.mazes.is_shortest_path(x, answer)
+    assert irem.mazes.is_shortest_path(np.asarray(x), answer)
     assert answer[np.isin(x, (START, END))].all()
 
 
