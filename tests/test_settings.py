@@ -19,6 +19,7 @@ TASKS = (
     irem.tasks.ShortestPath(),
     irem.tasks.Denoise(),
     irem.tasks.Sudoku(),
+    irem.tasks.Maze(),
     irem.tasks.ShortestPath(variant="wide"),
     irem.tasks.MatrixCompletion(variant="wide", size=4),
 )
@@ -26,7 +27,7 @@ TASKS = (
 OTHER_VALUES = {
     "width": 6,
     "depth": 2,
-    "scratch": 3,
+    "scratch": 6,
     "aggregate": "sum",
     "encoder_depth": 2,
     "paths": {"products": 2, "maxima": 0, "aggregate": "sum"},
@@ -35,7 +36,7 @@ OTHER_VALUES = {
     "activation": "none",
     "power": 1,
     "head": 1,
-    "k": 2,
+    "k": 4,
     "diverged_beyond": None,
     "coupling": 0.3,
     "answer": "reached",
@@ -48,6 +49,8 @@ OTHER_VALUES = {
     "noise": 0.1,
     "fixed_point": 0.2,
     "learns": "rules",
+    "lesson": "waves",
+    "speed": 2,
 }
 FITTED = {
     f"{names.what}-{name}": kind
