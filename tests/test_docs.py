@@ -84,7 +84,7 @@ def public_names():
 
 def is_own(room, module, name, value):
     """Whether a name is offered by a room, and not just imported for its use."""
-    if room in ("mazes", "puzzles", "settings"):  # single files
+    if room in ("puzzles", "settings"):  # single files
         return getattr(value, "__module__", module.__name__) == module.__name__ and not isinstance(
             value, typing.TypeVar
         )

@@ -19,15 +19,15 @@ TASKS = (
     irem.tasks.ShortestPath(),
     irem.tasks.Denoise(),
     irem.tasks.Sudoku(),
+    irem.tasks.Maze(),
     irem.tasks.ShortestPath(variant="wide"),
     irem.tasks.MatrixCompletion(variant="wide", size=4),
-    irem.tasks.Maze(),
 )
 # A value other than the default for every setting of every component.
 OTHER_VALUES = {
     "width": 6,
     "depth": 2,
-    "scratch": 6,  # as many as the lesson of waves needs
+    "scratch": 6,
     "aggregate": "sum",
     "encoder_depth": 2,
     "paths": {"products": 2, "maxima": 0, "aggregate": "sum"},

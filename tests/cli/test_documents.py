@@ -6,6 +6,7 @@ import pytest
 
 import irem
 from irem.cli.documents import Documents, readers_of
+from irem.cli.solve import _budget
 from irem.formats import Cells, Graphs, Puzzles
 from irem.tasks import Maze, PrefixSums
 
@@ -80,3 +81,19 @@ def test_what_is_read_depends_on_the_format(tmp_path):
         assert list(readers_of(form)) == expected
     with pytest.raises(irem.InputError, match=r"is a picture, and .* file ending in \.txt, \.npy"):
         Documents.read(tmp_path / "bits.png", Solver(PrefixSums()))
+
+
+class Walker:
+    """A model whose step budget is the number of cells."""
+
+    step_size, format = 1.0, Maze().format
+
+    def max_steps_for(self, x):
+        return x[0].size
+
+
+def test_the_budget_that_is_told_is_that_of_the_largest_problem(tmp_path):
+    path = tmp_path / "in.txt"
+    path.write_text(MAZES)
+    walker = Walker()
+    assert _budget(walker, Documents.read(path, walker)) == 6  # of 1 x 3, 2 x 2 and 2 x 3

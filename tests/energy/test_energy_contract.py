@@ -20,7 +20,7 @@ SIZES = {
     "polynomial": {"width": 3, "depth": 2},
 }
 # A point on the landscapes of these is no answer: they have tests of their own.
-OTHER_POINTS = ("min-plus", "low-rank", "groups")
+OTHER_POINTS = ("min-plus", "low-rank", "groups", "grid")
 NAMES = [name for name in ENERGIES if name not in OTHER_POINTS]
 # An energy is built for the first of these that it accepts.
 TASKS = (irem.tasks.Addition(size=5), irem.tasks.ShortestPath(), irem.tasks.Denoise())

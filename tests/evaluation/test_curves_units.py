@@ -143,7 +143,7 @@ def asked(monkeypatch):
 
     for stand_in in (solve, descents, energy_by_distance):
         monkeypatch.setattr(curves, stand_in.__name__, stand_in)
-    monkeypatch.setattr(curves, "default_max_steps", lambda model: int(10 * model.step_size))
+    monkeypatch.setattr(curves, "default_max_steps", lambda model, _: int(10 * model.step_size))
     return made
 
 

@@ -154,7 +154,7 @@ def asked(monkeypatch):
         return Solution(jnp.zeros((len(x), 2)), zeros, steps, reason=jnp.zeros(len(x), int))
 
     monkeypatch.setattr(scores, "solve", stand_in)
-    monkeypatch.setattr(scores, "default_max_steps", lambda model: int(model.step_size))
+    monkeypatch.setattr(scores, "default_max_steps", lambda model, _: int(model.step_size))
     return made
 
 

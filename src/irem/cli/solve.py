@@ -21,7 +21,6 @@ from irem.cli.common import (
     RunFolder,
     Seed,
     about,
-    budget,
     fresh_key,
     load_energies,
     print_json,
@@ -32,7 +31,7 @@ from irem.cli.documents import SUFFIXES, Documents
 from irem.cli.names import AbstractNames, NodeNames
 from irem.cli.problem_files import read_problems
 from irem.cli.tally import Tally
-from irem.descent import Energy, Solution
+from irem.descent import Energy, Solution, default_max_steps
 from irem.errors import InputError
 from irem.evaluation import Calibration, read_calibrations
 from irem.problem import Graph
@@ -146,7 +145,7 @@ def command(
         _check_several(out, pages)
     _check_domain(chosen, pages)
     trust = None if max_error is None else (_calibration(loaded, model), max_error)
-    tally = Tally(loaded.task.binary, budget(loaded, options["max_steps"]))
+    tally = Tally(loaded.task.binary, options["max_steps"] or _budget(chosen, pages))
     # Who sets the rule or the budget of a descent gets that descent and no other.
     by = irem.solve if descent != DescentOptions() else solve_checked
     if by is solve_checked:
@@ -285,6 +284,11 @@ def _answer(
             solution, left_out = keep(solution)
             writer.add(solution, left_out)
             tally.add(solution, left_out)
+
+
+def _budget(model: Energy, pages: Pages | Documents) -> int:
+    """Return the step budget where none is given; of problems of several sizes the largest."""
+    return max(default_max_steps(model, stack) for _, stack in pages.parts())
 
 
 def _warn(pages: Pages | Documents, tally: Tally) -> None:

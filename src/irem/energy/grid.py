@@ -49,7 +49,8 @@ class Grid(AbstractEnergy):
             turned as well.
         width: Features of a cell.
         layers: How often neighbours exchange features.
-        scratch: Numbers that each cell has beside its entry of the answer.
+        scratch: Numbers that each cell has beside its entry of the answer, where no lesson says how
+            many.
         lesson: `"none"`, or `"waves"` for mazes.
         speed: By how many cells the waves of a lesson go on in one step.
         key: Source of the initial weights.
@@ -76,9 +77,8 @@ class Grid(AbstractEnergy):
         count("speed", self.speed)
         self._check_lesson()
         around = directions(self.axes, self.symmetric)
-        self.network = GridNet(
-            1 + self.scratch, self.symbols, around, self.width, self.layers, key=key
-        )
+        scratch = Waves.numbers if self.lesson == "waves" else self.scratch
+        self.network = GridNet(1 + scratch, self.symbols, around, self.width, self.layers, key=key)
 
     @classmethod
     def fit(cls, task: HasFormat) -> dict[str, Any]:
@@ -87,16 +87,10 @@ class Grid(AbstractEnergy):
         return {"axes": cells.axes, "symbols": cells.symbols, "symmetric": cells.symmetric}
 
     def _check_lesson(self) -> None:
-        """Refuse a lesson that the problems or the scratchpad do not fit."""
+        """Refuse a lesson that is not about such problems."""
         known("lesson", self.lesson, _LESSONS)
-        if self.lesson == "none":
-            return
-        if self.axes == 1:
+        if self.lesson == "waves" and self.axes == 1:
             raise InputError("The lesson 'waves' is about mazes, which are grids; take 'none'.")
-        if self.scratch != Waves.numbers:
-            raise InputError(
-                f"The lesson 'waves' needs `scratch` = {Waves.numbers}, got {self.scratch}."
-            )
 
     @property
     def format(self) -> Cells:

@@ -83,7 +83,10 @@ class Elements:
 
 @dataclasses.dataclass(frozen=True)
 class Effort:
-    """By label, the steps that every descent took, and the share that ended in a minimum."""
+    """By label, the steps that every descent took, and the share that ended in a minimum.
+
+    `max_steps` is the budget, the largest of all labels.
+    """
 
     steps: dict[str, np.ndarray]
     converged: dict[str, float]
@@ -189,13 +192,14 @@ def steps_spent(
     key: PRNGKeyArray,
 ) -> Effort:
     """Steps until every descent stops by itself; arguments as in `error_curves`."""
-    steps, converged = {}, {}
+    steps, converged, budget = {}, {}, max_steps or 0
     for level, batch, key_guesses in _batches(task, levels, problems, key):
         options = {"max_steps": max_steps, "step": step, "on_batch": on_batch, "key": key_guesses}
+        if max_steps is None:
+            budget = max(budget, default_max_steps(models[0], batch.x))
         solutions = [solve(model, batch.x, **options) for model in models]
         steps[label_of(level)] = np.concatenate([np.asarray(s.steps) for s in solutions])
         converged[label_of(level)] = float(np.mean([np.asarray(s.converged) for s in solutions]))
-    budget = default_max_steps(models[0]) if max_steps is None else max_steps
     return Effort(steps, converged, budget)
 
 

@@ -167,6 +167,9 @@ class _Points(eqx.Module):
     def default_max_steps(self) -> int:
         return default_max_steps(self.model)
 
+    def max_steps_for(self, x: PyTree) -> int:
+        return default_max_steps(self.model, x)
+
     @property
     def format(self) -> AbstractFormat:
         return self.model.format

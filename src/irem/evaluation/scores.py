@@ -144,8 +144,9 @@ def score(
     """Evaluate on problems that were drawn before."""
     walk = {"step": step, "halt": halt, "max_steps": max_steps, "on_batch": on_batch}
     found = [solve(model, test_set.batch.x, **walk, key=key) for model in _as_models(models)]
-    budget = default_max_steps(_as_models(models)[0]) if max_steps is None else max_steps
-    return summarise(test_set, found, budget)
+    if max_steps is None:
+        max_steps = default_max_steps(_as_models(models)[0], test_set.batch.x)
+    return summarise(test_set, found, max_steps)
 
 
 def summarise(test_set: TestSet, found: Sequence[Solution], max_steps: int) -> Evaluation:

@@ -13,8 +13,20 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from irem.errors import InputError
 
-OUTSIDE, WALL, FLOOR, START, END = -1, 0, 1, 2, 3
-"""The symbols of a maze; `OUTSIDE` fills up mazes that share an array with larger ones."""
+OUTSIDE = -1
+"""The symbol that fills up mazes which share an array with larger ones."""
+
+WALL = 0
+"""The symbol of a wall."""
+
+FLOOR = 1
+"""The symbol of the floor."""
+
+START = 2
+"""The symbol of the cell where a path starts, which is open."""
+
+END = 3
+"""The symbol of the cell where a path ends, which is open."""
 
 NO_WAY = 2**30
 """The number of steps between cells that no way connects."""

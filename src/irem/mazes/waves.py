@@ -65,7 +65,7 @@ def tie_codes(key: PRNGKeyArray, x: Int[Array, "height width"]) -> Array:
 
     Examples:
         >>> tie_codes(jax.random.key(0), jnp.ones((3, 3), int)).argmax(-1)[1].tolist()
-        [0, 1, 2]
+        [1, 2, 3]
     """
     rows, columns = (jnp.arange(n) for n in x.shape)
     offset = jax.random.randint(key, (), 0, _CODES)
