@@ -138,7 +138,7 @@ def test_of_several_shortest_paths_one_is_taken_and_which_depends_on_the_codes()
         answer = np.asarray(waves.at(waves.duration))[..., 0]
         assert is_shortest_path(np.asarray(EMPTY), answer)
         found.add(answer.tobytes())
-    assert len(found) > 5
+    assert len(found) == 5  # codes are shifted by 0 to 4
 
 
 def test_where_there_is_no_way_the_second_wave_never_begins():

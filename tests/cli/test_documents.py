@@ -51,7 +51,7 @@ def test_answers_that_are_not_verified_are_not_drawn(tmp_path, capsys):
     text = "S  \n # \n  E\n\nS# \n # \n##E\n"
     assert solved(tmp_path, text, model) == text
     Documents.read(tmp_path / "in.txt", model).warn(1)
-    assert "Only answers that are verified are written; 1 of 2 has none." in capsys.readouterr().err
+    assert "Only verified answers are written; left out: 1 of 2." in capsys.readouterr().err
 
 
 def test_lines_of_bits_become_their_parities(tmp_path):

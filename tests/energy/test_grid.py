@@ -154,7 +154,7 @@ def test_one_energy_takes_mazes_of_any_size(size):
     x = Maze().sample(KEY, size).x
     model = taught()
     point = model.begin(x, jnp.zeros(x.shape), key=KEY)
-    assert point.shape == (size, size, 7)
+    assert point.shape == (size, size, 9)
     value, gradient = at(model, x, point)
     assert np.isfinite(value)
     assert np.isfinite(gradient).all()

@@ -128,10 +128,8 @@ class Documents:
     def warn(self, unverified: int) -> None:
         """Say that answers which are not verified were not written."""
         if unverified:
-            which = "it" if self.problems == 1 else f"{unverified} of {self.problems}"
-            typer.echo(
-                f"irem: Only answers that are verified are written; {which} has none.", err=True
-            )
+            which = "this one" if self.problems == 1 else f"{unverified} of {self.problems}"
+            typer.echo(f"irem: Only verified answers are written; left out: {which}.", err=True)
 
 
 class DocumentWriter:

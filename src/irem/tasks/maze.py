@@ -35,7 +35,7 @@ _SMALLEST, _LARGEST = 3, 1001
 # So many of mixed mazes have loops, by walls that are opened with a probability of at most this.
 _WITH_LOOPS, _MOST_OPENED = 0.75, 0.6
 # The share of the floor that is on the path in mazes of 9 x 9 cells, start and end left out.
-_ON_PATH = {"trees": 0.29, "loops": 0.23, "mixed": 0.26}
+_ON_PATH = {"trees": 0.29, "loops": 0.23, "mixed": 0.20}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
