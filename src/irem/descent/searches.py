@@ -143,6 +143,72 @@ class Fixed(AbstractSearch):
         return Move(trial, jnp.array(True), promised, share), jnp.array(False), state
 
 
+class DampedState(eqx.Module):
+    """State of `Damped`: the step size of training, and the share of it that the next step has."""
+
+    step_size: Float[Array, ""]
+    share: Float[Array, ""]
+
+
+class Damped(AbstractSearch):
+    r"""The step of training, shorter where a descent goes back and forth between two points.
+
+    A fixed step may jump across a valley and back again for ever. That is so where the gradients at
+    both ends of a step cancel out:
+    $\|g_t + g_{t+1}\| \le \mathrm{rtol} \, \|g_t\|$. From then on steps are shorter, so
+    that they end inside the valley. Steps are always accepted: the energy may rise on the way, as it
+    does where descents were trained to go through given points.
+
+    Arguments:
+        rtol: Up to which share of a gradient two of them cancel out.
+        shrink: Factor of the length of steps after one that jumped across a valley.
+    """
+
+    needs_descent: ClassVar[bool] = False
+
+    rtol: float = 0.25
+    shrink: float = 0.5
+
+    def __check_init__(self) -> None:
+        """Refuse lengths that could not adapt."""
+        for name, value in (("rtol", self.rtol), ("shrink", self.shrink)):
+            positive(name, value)
+            if value >= 1:
+                raise InputError(f"`{name}` must be less than 1, got {value}.")
+
+    def init(self, point: Point, step_size: Float[Array, ""] | None) -> DampedState:
+        """Return a state whose next step is that of training, or of length 1."""
+        size = 1.0 if step_size is None else step_size
+        dtype = point.y.dtype
+        return DampedState(jnp.asarray(size, dtype), jnp.ones((), dtype))
+
+    def scale(self, state: DampedState) -> float:
+        """Return 1: directions are made from the gradients themselves."""
+        del state
+        return 1.0
+
+    def begin_line(self, state: DampedState, line: Line) -> DampedState:
+        """Return the state as it is."""
+        del line
+        return state
+
+    def length(self, state: DampedState, line: Line) -> Float[Array, ""]:
+        """Return the length of the next step."""
+        del line
+        return state.share * state.step_size
+
+    def judge(
+        self, state: DampedState, line: Line, point: Point, trial: Point
+    ) -> tuple[Move, Bool[Array, ""], DampedState]:
+        """Accept the step, and shorten the next ones if this one jumped across a valley."""
+        before, after = point.gradient, trial.gradient
+        jumped = _norm(before + after) <= self.rtol * _norm(before)
+        share = jnp.where(jumped, self.shrink * state.share, state.share)
+        promised = self.length(state, line) * jnp.sum(line.direction * before)
+        move = Move(trial, jnp.array(True), promised, state.share)
+        return move, jnp.array(False), dataclasses.replace(state, share=share)
+
+
 class SearchState(eqx.Module):
     """State of `Backtracking`.
 

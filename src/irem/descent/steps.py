@@ -22,7 +22,7 @@ from irem.descent.directions import (
 )
 from irem.descent.points import Move, Point
 from irem.descent.protocols import DEFAULT_STEP
-from irem.descent.searches import AbstractSearch, Backtracking, Fixed
+from irem.descent.searches import AbstractSearch, Backtracking, Damped, Fixed
 from irem.descent.wolfe import Wolfe
 from irem.errors import InputError
 from irem.settings import Registry
@@ -140,6 +140,12 @@ def lbfgs(memory: int = 10) -> Step:
 
 
 @functools.cache
+def damped() -> Step:
+    """Return the step of training, shortened where a descent goes back and forth."""
+    return Step(Gradient(), Damped())
+
+
+@functools.cache
 def conjugate_gradient() -> Step:
     """Return the nonlinear conjugate gradient with backtracking."""
     return Step(ConjugateGradient(), Backtracking())
@@ -149,6 +155,7 @@ STEPS: Registry[Callable[[], Step]] = Registry(
     "step rule",
     {
         "fixed": FixedStep,
+        "damped": damped,
         "backtracking": Step,
         "momentum": momentum,
         "nesterov": nesterov,

@@ -56,7 +56,7 @@ class Grid(AbstractEnergy):
         key: Source of the initial weights.
     """
 
-    default_step: ClassVar[str] = "fixed"
+    default_step: ClassVar[str] = "damped"
 
     axes: int = eqx.field(static=True)
     symbols: int = eqx.field(static=True)

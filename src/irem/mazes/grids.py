@@ -103,6 +103,11 @@ def open_walls(key: PRNGKeyArray, floor: _Flags, p: float | Float[Array, ""]) ->
     return floor | (between & jax.random.bernoulli(key, p, floor.shape))
 
 
+def scatter_walls(key: PRNGKeyArray, size: int, p: float | Float[Array, ""]) -> _Flags:
+    """Return the floor of a square in which every cell by itself is a wall with probability `p`."""
+    return jax.random.bernoulli(key, 1 - p, (size, size))
+
+
 def with_ends(key: PRNGKeyArray, floor: _Flags) -> _Maze:
     """Return a maze with this floor, and with its start and its end in two random cells."""
     side = (floor.shape[0] + 1) // 2
@@ -113,6 +118,34 @@ def with_ends(key: PRNGKeyArray, floor: _Flags) -> _Maze:
     for place, symbol in ((start, START), (end, END)):
         x = x.at[2 * (place // side), 2 * (place % side)].set(symbol)
     return x
+
+
+def with_joined_ends(key: PRNGKeyArray, floor: _Flags) -> _Maze:
+    """Return a maze with this floor, its start in any cell of it and its end in one within reach.
+
+    Where the start has no neighbour on the floor, the end opens one of the walls around it.
+
+    Examples:
+        >>> floor = jnp.array([[True, False, True], [True, False, False]])
+        >>> x = with_joined_ends(jax.random.key(1), floor)
+        >>> bool(shortest_path(jax.random.key(2), x).any())
+        True
+    """
+    key_start, key_end = jax.random.split(key)
+    start = _random_cell(key_start, floor)
+    x = jnp.where(floor, FLOOR, WALL).astype(jnp.int8)
+    x = jnp.where(start, START, x)
+    to_start = distances(x, start)
+    joined = (to_start < NO_WAY) & ~start
+    around = jnp.any(_neighbours(start, False), axis=0)
+    end = _random_cell(key_end, jnp.where(jnp.any(joined), joined, around))
+    return jnp.where(end, END, x)
+
+
+def _random_cell(key: PRNGKeyArray, cells: _Flags) -> _Flags:
+    """True at one random cell of those given; of all cells where there are none."""
+    draws = cells + jax.random.uniform(key, cells.shape)
+    return jnp.arange(cells.size).reshape(cells.shape) == jnp.argmax(draws)
 
 
 def distances(x: _Maze, at: _Flags) -> Int[Array, "height width"]:

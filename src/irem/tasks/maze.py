@@ -24,18 +24,22 @@ from irem.mazes import (
     nearest_shortest_path,
     open_walls,
     path_errors,
+    scatter_walls,
     shortest_path,
     with_ends,
+    with_joined_ends,
 )
 from irem.problem import Problem
 from irem.tasks.base import AbstractTask, Difficulty
 
 _SIZES = {"same": 9, "harder": 59}
 _SMALLEST, _LARGEST = 3, 1001
-# So many of mixed mazes have loops, by walls that are opened with a probability of at most this.
-_WITH_LOOPS, _MOST_OPENED = 0.75, 0.6
+# Shares of mixed mazes: those with walls opened, and those of scattered walls; others are trees.
+_WITH_LOOPS, _SCATTERED = 0.4, 0.4
+# The largest probability of a wall to be opened in mixed mazes, and of a cell to be a scattered wall.
+_MOST_OPENED, _MOST_WALLS = 0.6, 0.45
 # The share of the floor that is on the path in mazes of 9 x 9 cells, start and end left out.
-_ON_PATH = {"trees": 0.29, "loops": 0.23, "mixed": 0.20}
+_ON_PATH = {"trees": 0.29, "loops": 0.23, "scattered": 0.08, "mixed": 0.155}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -46,16 +50,18 @@ class Maze(AbstractTask):
     there are several shortest paths `y` is a random one, and every one is verified.
 
     Arguments:
-        variant: `"trees"` are mazes without loops, `"loops"` have some of their walls opened. A
-            quarter of `"mixed"` are trees; in each of the others walls are opened with a
-            probability of its own, uniform in (0, 0.6).
+        variant: `"trees"` are mazes without loops, `"loops"` have some of their walls opened.
+            `"scattered"` are no corridors: every cell by itself is a wall with a probability that
+            is uniform in (0, 0.45) for each maze, so that there are wide open rooms. Of `"mixed"`
+            two in five are scattered, one in five are trees; in each of the others walls are opened
+            with a probability of its own, uniform in (0, 0.6).
         opened: The probability that a wall between two adjacent cells is opened to make loops.
     """
 
     name: ClassVar[str] = "maze"
     summary: ClassVar[str] = "find a shortest path through a maze"
     binary: ClassVar[bool] = True
-    variants: ClassVar[tuple[str, ...]] = ("trees", "loops", "mixed")
+    variants: ClassVar[tuple[str, ...]] = ("trees", "loops", "scattered", "mixed")
     trivial_mse: ClassVar = {"same": 0.1200, "harder": 0.0827}
     oracle_mse: ClassVar = {"same": 0.0, "harder": 0.0}
 
@@ -89,20 +95,23 @@ class Maze(AbstractTask):
         """Draw one maze, and one of its shortest paths."""
         self.check_difficulty(difficulty)
         size = _SIZES[difficulty] if isinstance(difficulty, str) else difficulty
-        key_carve, key_opened, key_walls, key_ends, key_path = jax.random.split(key, 5)
-        floor = carve(key_carve, size)
-        if self.variant != "trees":
-            floor = open_walls(key_walls, floor, self._opened(key_opened))
-        x = with_ends(key_ends, floor)
+        key_kind, key_maze, key_path = jax.random.split(key, 3)
+        x = self._maze(key_kind, key_maze, size)
         return Problem(x, shortest_path(key_path, x))
 
-    def _opened(self, key: PRNGKeyArray) -> float | Float[Array, ""]:
-        """The probability that a wall of one maze is opened."""
-        if self.variant == "loops":
-            return self.opened
-        key_any, key_share = jax.random.split(key)
-        share = _MOST_OPENED * jax.random.uniform(key_share)
-        return jnp.where(jax.random.bernoulli(key_any, _WITH_LOOPS), share, 0.0)
+    def _maze(
+        self, key_kind: PRNGKeyArray, key: PRNGKeyArray, size: int
+    ) -> Int[Array, "height width"]:
+        """Draw a maze of this variant."""
+        if self.variant == "scattered":
+            return _scattered(key, size)
+        if self.variant != "mixed":
+            return _corridors(key, size, self.opened if self.variant == "loops" else 0.0)
+        key_any, key_share = jax.random.split(key_kind)
+        which, share = jax.random.uniform(key_any), jax.random.uniform(key_share)
+        opened = jnp.where(which < _WITH_LOOPS, _MOST_OPENED * share, 0.0)
+        kinds = _corridors(key, size, opened), _scattered(key, size)
+        return jnp.where(which < 1 - _SCATTERED, *kinds)
 
     def trivial(self, x: Int[Array, "*batch rows columns"]) -> Float[Array, "*batch rows columns"]:
         """Both ends, and every cell of the floor as likely on the path as any other."""
@@ -130,6 +139,21 @@ class Maze(AbstractTask):
         See `irem.mazes.path_errors`; the residual is zero for every shortest path.
         """
         return path_errors(np.asarray(x), y)
+
+
+def _corridors(
+    key: PRNGKeyArray, size: int, opened: float | Float[Array, ""]
+) -> Int[Array, "height width"]:
+    """A maze of corridors between cells, some of whose walls are opened."""
+    key_carve, key_walls, key_ends = jax.random.split(key, 3)
+    return with_ends(key_ends, open_walls(key_walls, carve(key_carve, size), opened))
+
+
+def _scattered(key: PRNGKeyArray, size: int) -> Int[Array, "height width"]:
+    """A maze of scattered walls."""
+    key_share, key_walls, key_ends = jax.random.split(key, 3)
+    share = _MOST_WALLS * jax.random.uniform(key_share)
+    return with_joined_ends(key_ends, scatter_walls(key_walls, size, share))
 
 
 def _unknown_symbol(x: np.ndarray) -> str | None:

@@ -23,7 +23,7 @@ from irem.verdicts import Verdict
 
 _STEP = "lbfgs"
 _MORE_STEPS = 4
-_PLAIN_STEP = "fixed"
+_OF_TRAINING = ("fixed", "damped")
 
 
 def solve_checked(
@@ -40,7 +40,7 @@ def solve_checked(
 
     The first try is `irem.solve` with the step rule and the budget of the model. Every other try
     begins at another first guess, descends by L-BFGS, and has four times as many steps; energies
-    whose own rule is the fixed step of training, as those of puzzles, keep rule and budget. Of all
+    whose own rule is the step of training, as those of puzzles and mazes, keep rule and budget. Of all
     tries the answer with the smallest residual is returned, and the steps of all are counted.
 
     Arguments:
@@ -63,7 +63,7 @@ def solve_checked(
         solution = solve(model, x, **first)
     retries = default_retries(model) if retries is None else retries
     again_by = {"step": _STEP, "max_steps": _MORE_STEPS * default_max_steps(model, x)}
-    if default_step(model) == _PLAIN_STEP:
+    if default_step(model) in _OF_TRAINING:
         again_by = {}
     for attempt in range(1, retries + 1):
         failed = _failed(solution)
