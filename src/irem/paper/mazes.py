@@ -196,7 +196,7 @@ _PLANS = {
         512,
     ),
     MAZES: Plan(
-        6_000,
+        12_000,
         (
             Tested("trees", 9, 1000),
             Tested("trees", 13, 500),
