@@ -156,8 +156,8 @@ class Damped(AbstractSearch):
     A fixed step may jump across a valley and back again for ever. That is so where the gradients at
     both ends of a step cancel out:
     $\|g_t + g_{t+1}\| \le \mathrm{rtol} \, \|g_t\|$. From then on steps are shorter, so
-    that they end inside the valley. Steps are always accepted: the energy may rise on the way, as it
-    does where descents were trained to go through given points.
+    that they end inside the valley. Steps are always accepted: the energy may rise on the way, as
+    it does where descents were trained to go through given points.
 
     Arguments:
         rtol: Up to which share of a gradient two of them cancel out.

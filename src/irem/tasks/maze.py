@@ -36,7 +36,8 @@ _SIZES = {"same": 9, "harder": 59}
 _SMALLEST, _LARGEST = 3, 1001
 # Shares of mixed mazes: those with walls opened, and those of scattered walls; others are trees.
 _WITH_LOOPS, _SCATTERED = 0.4, 0.4
-# The largest probability of a wall to be opened in mixed mazes, and of a cell to be a scattered wall.
+# In mixed mazes, the largest probability of a wall to be opened, and of a cell to be a
+# scattered wall.
 _MOST_OPENED, _MOST_WALLS = 0.6, 0.45
 # The share of the floor that is on the path in mazes of 9 x 9 cells, start and end left out.
 _ON_PATH = {"trees": 0.29, "loops": 0.23, "scattered": 0.08, "mixed": 0.155}

@@ -40,8 +40,8 @@ def solve_checked(
 
     The first try is `irem.solve` with the step rule and the budget of the model. Every other try
     begins at another first guess, descends by L-BFGS, and has four times as many steps; energies
-    whose own rule is the step of training, as those of puzzles and mazes, keep rule and budget. Of all
-    tries the answer with the smallest residual is returned, and the steps of all are counted.
+    whose own rule is the step of training, as those of puzzles and mazes, keep rule and budget. Of
+    all tries the answer with the smallest residual is returned, and the steps of all are counted.
 
     Arguments:
         model: A trained model.
