@@ -144,7 +144,7 @@ def test_the_baseline_has_about_as_many_parameters_as_the_energy():
         recipe = mazes.recipe_of(name, mazes.SETTINGS)
         assert recipe.settings["iterations"] == {
             "prefix-sums": 5000,
-            "maze": 6000,
+            "maze": 12000,
         }.get(name, 3000)
         if method == mazes.ENERGY:
             continue

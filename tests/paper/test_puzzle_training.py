@@ -78,7 +78,7 @@ def test_every_variant_is_a_recipe_that_differs_from_the_whole_in_its_ingredient
 
 def test_a_share_has_fewer_iterations_and_a_small_network():
     share = puzzle_training.SETTINGS.scaled(0.05)
-    assert (share.iterations, share.warm_up, share.puzzles, share.batch_size) == (50, 5, 26, 8)
+    assert (share.iterations, share.warm_up, share.puzzles, share.batch_size) == (30, 5, 26, 8)
     assert share.changes == {"energy.width": 16, "energy.layers": 2}
     assert puzzle_training.SETTINGS.scaled(1.0) == puzzle_training.SETTINGS
 
@@ -107,7 +107,7 @@ def cell(variant, solved, **others):
     measured = {
         "variant": variant,
         "seeds": len(solved[0]),
-        "iterations": 1000,
+        "iterations": 600,
         "batch_size": 32,
         "training_puzzles": 307_000,
         "training_sha256": "ab",

@@ -1,6 +1,7 @@
 """Prefix sums and mazes far larger than those of training, by descent and by recurrence."""
 
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -156,6 +157,9 @@ class WalkCell(SizeCell):
     entries: tuple[tuple[int, ...], ...]
 
 
+# Settings of every measurement beside those of training.
+_MEASURED_WITH = ("longer", "moments", "pictures")
+
 _KINDS = (DescentCell, RecurrentCell, SpeedCell, WalkCell)
 
 
@@ -205,8 +209,8 @@ _PLANS = {
             Tested("loops", 9, 1000),
             Tested("loops", 59, 100),
         ),
-        (Tested("trees", 59, 100), Tested("loops", 59, 100)),
-        Tested("trees", 59, 50),
+        (Tested("trees", 59, 50), Tested("loops", 59, 50)),
+        Tested("trees", 59, 16),
         201,
     ),
 }
@@ -289,17 +293,7 @@ SETTINGS = Settings()
 def run(study: Study, settings: Settings = SETTINGS) -> list[SizeCell]:
     """Return what energies and recurrent networks solve, by task, size and condition."""
     of = settings.scaled(study.scale.structure, study.scale.formulas)
-    return [
-        cell
-        for part in of.parts
-        for cell in study.cells(
-            "mazes",
-            part,
-            _KINDS,
-            lambda p=part: Part(study, p, of).measure(),
-            settings=dataclasses.asdict(dataclasses.replace(of, parts=(part,))),
-        )
-    ]
+    return [cell for name in of.parts for cell in Part(study, name, of).cells()]
 
 
 def recipe_of(part: str, settings: Settings) -> Recipe:
@@ -338,38 +332,61 @@ class Part:
         self._study, self._name, self._settings = study, name, settings
         self._task, self._method = PARTS[name]
         self._plan = settings.plans[self._task]
+        self._recipe = recipe_of(name, settings)
+        self._seeds = min(study.scale.seeds, settings.seeds)
         # By variant and size: fewer problems are the first ones of those that were drawn before,
         # and so are first guesses, which saves compiling for every number of problems.
         self._drawn: dict[tuple[str, int], Problem] = {}
         self._steps: dict[tuple[str, int], list[np.ndarray]] = {}
 
-    def measure(self) -> list[SizeCell]:
-        """Train the models, and return what they solve."""
-        recipe = recipe_of(self._name, self._settings)
-        seeds = min(self._study.scale.seeds, self._settings.seeds)
-        run, _ = self._study.trained(recipe.make_task(), recipe, f"mazes-{self._name}", seeds=seeds)
-        if self._method == ENERGY:
-            return self._of_energies(run.models)
-        return [self._recurrent(run.models, tested) for tested in self._plan.sizes]
+    def cells(self) -> list[SizeCell]:
+        """Return what the models solve; each measurement is kept by itself."""
+        known = {
+            "seeds": self._seeds,
+            "recipe": self._recipe.settings,
+            **{name: getattr(self._settings, name) for name in _MEASURED_WITH},
+        }
+        return [
+            cell
+            for what, tested, measure in self._work()
+            for cell in self._study.cells(
+                "mazes",
+                f"{self._name}-{what}-{tested.variant}-{tested.size}",
+                _KINDS,
+                lambda m=measure, t=tested: [m(t)],
+                settings={**known, "tested": dataclasses.asdict(tested)},
+            )
+        ]
 
-    def _of_energies(self, models: Sequence[IREM]) -> list[SizeCell]:
-        plan, trees = self._plan, self._plan.sizes[0].variant
-        cells: list[SizeCell] = [self._descents(models, tested) for tested in plan.sizes]
-        cells += [self._from_others(models, tested) for tested in plan.others]
-        cells.append(self._longer(models, plan.longer))
-        cells.append(self._speed(models[0], Tested(trees, plan.watched, 1)))
+    def _work(self) -> list[tuple[str, Tested, Callable[[Tested], SizeCell]]]:
+        """The name, the problems and the function of every measurement."""
+        plan = self._plan
+        if self._method != ENERGY:
+            return [("solved", tested, self._recurrent) for tested in plan.sizes]
+        work: list[tuple[str, Tested, Callable[[Tested], SizeCell]]]
+        work = [("solved", tested, self._descents) for tested in plan.sizes]
+        work += [("from-others", tested, self._from_others) for tested in plan.others]
+        work.append(("longer", plan.longer, self._longer))
+        work.append(("speed", Tested(plan.sizes[0].variant, plan.watched, 1), self._speed))
         if self._task == MAZES:
-            cells.append(self._walk(models[0], Tested("loops", self._settings.drawn, 1)))
-        return cells
+            work.append(("walk", Tested("loops", self._settings.drawn, 1), self._walk))
+        return work
 
-    def _descents(self, models: Sequence[IREM], tested: Tested) -> DescentCell:
+    @functools.cached_property
+    def _models(self) -> Sequence[Any]:
+        """The models of all seeds, trained when they are first needed."""
+        label = f"mazes-{self._name}"
+        task = self._recipe.make_task()
+        return self._study.trained(task, self._recipe, label, seeds=self._seeds)[0].models
+
+    def _descents(self, tested: Tested) -> DescentCell:
         """Problems solved by one descent each, which stops by itself."""
         task, problems, key = self._problems(tested)
-        found = [irem.solve(model, problems.x, key=key) for model in models]
+        found = [irem.solve(model, problems.x, key=key) for model in self._models]
         solved = [num_solved(task, problems, solution.y) for solution in found]
         steps = [np.asarray(solution.steps) for solution in found]
         self._steps[tested.variant, tested.size] = steps
-        return self._descent_cell(models, tested, BY_ITSELF, solved, steps)
+        return self._descent_cell(tested, BY_ITSELF, solved, steps)
 
     def _steps_of(self, number: int, model: IREM, tested: Tested) -> np.ndarray:
         """The steps of descents of a model, from an earlier measurement if there is one."""
@@ -379,45 +396,45 @@ class Part:
         _, problems, key = self._problems(tested)
         return np.asarray(irem.solve(model, problems.x, key=key).steps)
 
-    def _from_others(self, models: Sequence[IREM], tested: Tested) -> DescentCell:
+    def _from_others(self, tested: Tested) -> DescentCell:
         """Problems solved by descents that begin at the right answers to other problems."""
         task, problems, key = self._problems(tested)
         y0 = jnp.roll(problems.y, 1, axis=0)
-        found = [irem.solve(model, problems.x, y0, key=key) for model in models]
+        found = [irem.solve(model, problems.x, y0, key=key) for model in self._models]
         solved = [num_solved(task, problems, solution.y) for solution in found]
         steps = [np.asarray(solution.steps) for solution in found]
-        return self._descent_cell(models, tested, OTHER_START, solved, steps)
+        return self._descent_cell(tested, OTHER_START, solved, steps)
 
-    def _longer(self, models: Sequence[IREM], tested: Tested) -> DescentCell:
+    def _longer(self, tested: Tested) -> DescentCell:
         """Problems solved after several times as many steps as the slowest descent needs."""
         task, problems, key = self._problems(tested)
         solved, steps = [], []
-        for number, model in enumerate(models):
+        for number, model in enumerate(self._models):
             most = int(self._steps_of(number, model, tested).max())
             steps.append(np.full(tested.problems, self._settings.longer * most))
             points = begun(model, problems.x, key)
             _, y = walked(model, problems.x, points, jnp.asarray(steps[-1][0]))
             solved.append(num_solved(task, problems, y))
-        return self._descent_cell(models, tested, LONGER, solved, steps)
+        return self._descent_cell(tested, LONGER, solved, steps)
 
-    def _recurrent(self, models: Sequence[Recurrent], tested: Tested) -> RecurrentCell:
+    def _recurrent(self, tested: Tested) -> RecurrentCell:
         """Problems solved after a growing number of steps."""
         task, problems, _ = self._problems(tested)
-        numbers, solved = step_numbers(models[0], problems.x[0]), []
-        for model in models:
+        numbers, solved = step_numbers(self._models[0], problems.x[0]), []
+        for model in self._models:
             states, before, counts = jax.vmap(model.cell.init)(problems.x), 0, []
             for number in numbers:
                 states, y = continued(model, problems.x, states, jnp.asarray(number - before))
                 counts.append(num_solved(task, problems, y))
                 before = number
             solved.append(tuple(counts))
-        about = self._about_models(models, tested, self._settings.recurrent_iterations)
+        about = self._about_models(tested, self._settings.recurrent_iterations)
         return RecurrentCell(**about, steps=numbers, solved=tuple(solved))
 
-    def _speed(self, model: IREM, tested: Tested) -> SpeedCell:
+    def _speed(self, tested: Tested) -> SpeedCell:
         """Right entries of the answer to one problem on the way down."""
         _, problems, _ = self._problems(tested)
-        numbers, answers = self._on_the_way(model, tested, self._settings.moments)
+        numbers, answers = self._on_the_way(tested, self._settings.moments)
         y = np.asarray(problems.y[0]) > 0.5
         right = [(answer > 0.5) == y for answer in answers]
         return SpeedCell(
@@ -429,10 +446,10 @@ class Part:
             ones_right=tuple(int(these[y].sum()) for these in right),
         )
 
-    def _walk(self, model: IREM, tested: Tested) -> WalkCell:
+    def _walk(self, tested: Tested) -> WalkCell:
         """The answer to one problem on the way down."""
         _, problems, _ = self._problems(tested)
-        numbers, answers = self._on_the_way(model, tested, self._settings.pictures)
+        numbers, answers = self._on_the_way(tested, self._settings.pictures)
         hundredths = [np.rint(100 * np.clip(answer, 0, 1)).astype(int) for answer in answers]
         return WalkCell(
             **self._about(tested),
@@ -441,11 +458,10 @@ class Part:
             entries=tuple(tuple(entries.ravel().tolist()) for entries in hundredths),
         )
 
-    def _on_the_way(
-        self, model: IREM, tested: Tested, count: int
-    ) -> tuple[tuple[int, ...], list[np.ndarray]]:
+    def _on_the_way(self, tested: Tested, count: int) -> tuple[tuple[int, ...], list[np.ndarray]]:
         """Evenly spaced numbers of steps until the first model stops, and the answers."""
         _, problems, key = self._problems(tested)
+        model = self._models[0]
         most = int(self._steps_of(0, model, tested)[0])
         numbers = tuple(np.unique(np.linspace(0, most, count).round().astype(int)).tolist())
         points, before, answers = begun(model, problems.x, key), 0, []
@@ -468,28 +484,25 @@ class Part:
 
     def _descent_cell(
         self,
-        models: Sequence[IREM],
         tested: Tested,
         condition: str,
         solved: Sequence[int],
         steps: Sequence[np.ndarray],
     ) -> DescentCell:
         return DescentCell(
-            **self._about_models(models, tested, self._plan.iterations),
+            **self._about_models(tested, self._plan.iterations),
             condition=condition,
             solved=tuple(solved),
             steps_mean=tuple(float(of_seed.mean()) for of_seed in steps),
             steps_most=tuple(int(of_seed.max()) for of_seed in steps),
         )
 
-    def _about_models(
-        self, models: Sequence[Any], tested: Tested, iterations: int
-    ) -> dict[str, Any]:
+    def _about_models(self, tested: Tested, iterations: int) -> dict[str, Any]:
         return {
             **self._about(tested),
             "problems": tested.problems,
             "iterations": iterations,
-            "parameters": num_parameters(models[0]),
+            "parameters": num_parameters(self._models[0]),
             "run": f"models/mazes-{self._name}",
         }
 

@@ -102,7 +102,7 @@ class Settings:
     """
 
     tasks: tuple[str, ...] = tuple(TESTED)
-    iterations: int = 5_000
+    iterations: int = 3_000
     problems: int = 100
     restarts: int = 63
     moves: int = 10_000

@@ -102,7 +102,7 @@ class Settings:
 
     variants: tuple[str, ...] = tuple(VARIANTS)
     seeds: int = 3
-    iterations: int = 1000
+    iterations: int = 600
     batch_size: int = 32
     warm_up: int = 100
     puzzles: int = 512
