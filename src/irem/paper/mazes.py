@@ -205,13 +205,13 @@ _PLANS = {
             Tested("trees", 9, 1000),
             Tested("trees", 13, 500),
             Tested("trees", 59, 100),
-            Tested("trees", 201, 8),
+            Tested("trees", 201, 4),
             Tested("loops", 9, 1000),
             Tested("loops", 59, 100),
         ),
         (Tested("trees", 59, 50), Tested("loops", 59, 50)),
         Tested("trees", 59, 16),
-        201,
+        59,
     ),
 }
 _QUICK_PLANS = {

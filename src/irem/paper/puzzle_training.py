@@ -2,24 +2,21 @@
 
 import dataclasses
 import hashlib
-import time
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-import equinox as eqx
 import jax
 import numpy as np
 
 from irem.evaluation.tables import Entry, Table
-from irem.keys import training_keys
-from irem.methods import IREM, LastSteps, build_methods
+from irem.methods import IREM, LastSteps
 from irem.paper.cells import Cell
 from irem.paper.experiment import Experiment, Result
 from irem.paper.puzzles import begun, listed, right_answers, walked
 from irem.paper.study import Study
 from irem.tasks.sudoku import Sudoku
-from irem.training import BEST, Recipe, Training, init, run_chunk
+from irem.training import BEST, Recipe
 
 WHOLE = "whole"
 """The variant that the others are compared with."""
@@ -40,7 +37,6 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
 """Changes of the recipe `best` of Sudoku, as `Recipe.override` takes them."""
 
 _SMALL = {"energy.width": 16, "energy.layers": 2}
-_CHUNK = 100  # iterations whose pace is taken, at most
 _SOLVED = "solved after {} steps, %"
 
 
@@ -59,9 +55,6 @@ class TrainingCell(Cell):
         steps: Numbers of steps of one descent.
         solved: How many puzzles are solved at each, by seed.
         final_loss: Mean loss of the last chunk of iterations, by seed.
-        ms_per_iteration: Of all seeds together, after compilation.
-        train_seconds: Likewise of the whole training, with compilation; `None` where it was
-            interrupted.
         run: Folder of the models within the study.
     """
 
@@ -75,8 +68,6 @@ class TrainingCell(Cell):
     steps: tuple[int, ...]
     solved: tuple[tuple[int, ...], ...]
     final_loss: tuple[float | None, ...]
-    ms_per_iteration: float
-    train_seconds: float | None
     run: str
 
     @property
@@ -174,7 +165,7 @@ def measure(
     """
     recipe, seeds = recipe_of(variant, settings), min(study.scale.seeds, settings.seeds)
     label = f"sudoku-{variant.replace(' ', '-')}"
-    run, seconds = study.trained(task, recipe, label, seeds=seeds)
+    run, _ = study.trained(task, recipe, label, seeds=seeds)
     counts = [count_solved(model, settings) for model in run.models]
     return TrainingCell(
         task="sudoku",
@@ -189,8 +180,6 @@ def measure(
         steps=settings.steps,
         solved=tuple(zip(*counts, strict=True)),
         final_loss=tuple(map(float, run.history.loss[-1])),
-        ms_per_iteration=pace(task, recipe, seeds),
-        train_seconds=seconds,
         run=f"models/{label}",
         **study.origin(),
     )
@@ -210,27 +199,6 @@ def count_solved(model: Any, settings: Settings) -> tuple[int, ...]:
     return tuple(solved)
 
 
-def pace(task: Sudoku, recipe: Recipe, seeds: int) -> float:
-    """Return the milliseconds of an iteration of all seeds together, after compilation."""
-    keys, iterations = training_keys(0, seeds), recipe.length("iterations")
-    training = Training(
-        task,
-        recipe.component("optimiser").transformation(iterations),
-        recipe.component("replay"),
-        recipe.component("average"),
-        recipe.length("batch_size"),
-    )
-    methods = build_methods(task, recipe.method_settings(), keys=keys)
-    states = eqx.filter_vmap(lambda m, k: init(training, m, k))(methods, keys)
-    length = min(iterations, _CHUNK)
-    states, _ = run_chunk(training, states, length)  # may compile
-    jax.block_until_ready(states.iteration)
-    start = time.perf_counter()
-    _, infos = run_chunk(training, states, length)
-    jax.block_until_ready(infos.loss)
-    return 1e3 * (time.perf_counter() - start) / length
-
-
 def table(cells: Sequence[TrainingCell], file: str) -> Table:
     """Variants down; the share of puzzles solved, and its difference from that of `whole`."""
     steps = cells[0].steps if cells else ()
@@ -241,12 +209,10 @@ def table(cells: Sequence[TrainingCell], file: str) -> Table:
         difference = ""
         if whole is not None and cell is not whole:
             difference = f"{cell.percent[-1].mean() - whole.percent[-1].mean():+.1f}"
-        seconds = "" if cell.train_seconds is None else f"{cell.train_seconds:.0f}"
-        shown = [*map(_with_spread, cell.percent), difference, f"{cell.iterations:,}", seconds]
-        shown.append(f"{cell.ms_per_iteration:.1f}")
+        shown = [*map(_with_spread, cell.percent), difference, f"{cell.iterations:,}"]
         rows.append((Entry(cell.variant), *(Entry(text, place) for text in shown)))
     header = ("training", *(_SOLVED.format(n) for n in steps), "difference", "iterations")
-    return Table((*header, "seconds", "ms an iteration"), tuple(rows), labels=1)
+    return Table(header, tuple(rows), labels=1)
 
 
 def _with_spread(percent: np.ndarray) -> str:
@@ -273,7 +239,7 @@ EXPERIMENT = Experiment(
         "iterations of as many fresh puzzles. Without replay an iteration has only those, with it "
         "as many again. A puzzle counts if one descent has solved it, by all rules and givens. "
         "Mean and standard deviation are over seeds, the difference is that of the last number of "
-        "steps from whole; time is that of all seeds together. Nothing was chosen on these puzzles."
+        "steps from whole. Nothing was chosen on these puzzles."
     ),
     run=run,
     kinds=(TrainingCell,),
