@@ -19,8 +19,10 @@ from irem.mazes import (
     nearest_shortest_path,
     open_walls,
     path_errors,
+    scatter_walls,
     shortest_path,
     with_ends,
+    with_joined_ends,
 )
 
 KEY = jax.random.key(0)
@@ -205,3 +207,18 @@ def test_errors_are_infinite_where_nothing_is_right():
 def test_a_detour_of_the_right_number_of_cells_is_no_path():
     x = np.array([[2, 1, 3], [1, 1, 1]])
     assert not is_shortest_path(x, np.array([[1, 0, 1], [1, 0, 0]])).item()
+
+
+@pytest.mark.parametrize("walls", [0.0, 0.45, 1.0])
+def test_ends_among_scattered_walls_are_joined_as_networkx_sees_it(walls):
+    def draw(key):
+        key_walls, key_ends = jax.random.split(key)
+        return with_joined_ends(key_ends, scatter_walls(key_walls, 9, walls))
+
+    mazes = np.asarray(jax.vmap(draw)(jax.random.split(KEY, 100)))
+    assert (mazes == WALL).mean() == pytest.approx(walls, abs=0.04)
+    for x in mazes:
+        graph = nx.grid_2d_graph(9, 9)
+        graph.remove_nodes_from(map(tuple, np.argwhere(x == WALL).tolist()))
+        ends = [tuple(np.argwhere(x == end)[0].tolist()) for end in (START, END)]
+        assert nx.has_path(graph, *ends)

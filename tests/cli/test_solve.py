@@ -226,7 +226,7 @@ def test_a_calibration_of_an_earlier_state_is_not_used(calibrated):
         (("--max-error", "0.1", "--step", "fixed"), "calibrated for the default step rule"),
         (("--max-error", "0.1", "--max-steps", "9"), "calibrated for the default step rule"),
         (("--starts", "0"), "`starts` must be greater than 0"),
-        (("--step", "newton"), "Unknown step rule 'newton'; known are fixed, backtracking"),
+        (("--step", "newton"), "Unknown step rule 'newton'; known are fixed, damped, backtracking"),
         (("--step", "-1"), "`step_size` must be greater than 0"),
     ],
 )

@@ -8,7 +8,7 @@ import pytest
 
 import irem
 from irem import Backtracking
-from irem.descent import Fixed, Line, Point
+from irem.descent import Damped, Fixed, FixedStep, Line, Point
 from irem.descent.searches import longest_on
 
 
@@ -52,6 +52,34 @@ def judge(gained, before=None, energy=10.0, on=None):
 def test_a_fixed_step_knows_its_share_of_the_step_of_training(size, trained_with, expected):
     trained_with = None if trained_with is None else jnp.float32(trained_with)
     assert Fixed(size).init(point(), trained_with) == expected
+
+
+@pytest.mark.parametrize(("after", "share"), [(-2.0, 0.5), (-1.6, 0.5), (-2.6, 1.0), (1.9, 1.0)])
+def test_a_damped_step_is_halved_after_a_jump_across_a_valley(after, share):
+    search = Damped()
+    before = search.init(point(), jnp.float32(3))
+    assert float(search.length(before, line())) == 3
+    higher = point(energy=11.0, gradient=after)
+    move, restart, state = search.judge(before, line(), point(), higher)
+    assert bool(move.accepted)
+    assert not bool(restart)
+    assert float(search.length(state, line())) == 3 * share
+
+
+def test_damped_steps_settle_where_fixed_ones_go_back_and_forth():
+    # Between 1 and -1, for ever: the slope is 2 wherever the step leads.
+    energy = irem.energy.from_function(lambda x, y: jnp.sum(jnp.abs(y)) * x)
+    x, y0 = np.ones(1, np.float32), np.ones((1, 1), np.float32)
+    for step, ends in ((FixedStep(2.0), 1.0), (irem.Step(search=Damped()), 0.05)):
+        model = irem.IREM(energy, step_size=2.0)
+        found = irem.solve(model, x, y0, step=step, max_steps=20)
+        assert abs(float(found.y[0, 0])) == pytest.approx(ends, abs=0.05)
+
+
+@pytest.mark.parametrize(("name", "value"), [("rtol", 0.0), ("rtol", 1.0), ("shrink", 1.5)])
+def test_damped_steps_refuse_lengths_that_do_not_adapt(name, value):
+    with pytest.raises(irem.InputError, match=rf"`{name}` must be (less|greater) than"):
+        Damped(**{name: value})
 
 
 def test_a_fixed_step_is_always_accepted():

@@ -104,7 +104,7 @@ def test_what_a_step_may_be():
             r"Unknown step rule 'back-tracking'; known are fixed, .* 'backtracking'\?",
         ),
         ("conjugate", r"Unknown step rule 'conjugate'; .*Did you mean 'conjugate-gradient'\?"),
-        ("newton", r"Unknown step rule 'newton'; known are fixed, backtracking, momentum"),
+        ("newton", r"Unknown step rule 'newton'; known are fixed, damped, backtracking, momentum"),
         (Gradient(), r"`step` is a step rule, a search, .*; got a Gradient\."),
         (True, r"`step` is a step rule, a search, .*; got a bool\."),
         (np.ones(2), r"`step` is a step rule, a search, .*; got a ndarray\."),

@@ -143,5 +143,5 @@ def test_the_table_has_shares_and_times():
 
 def test_a_share_has_fewer_iterations_and_problems_and_small_networks():
     share = puzzle_family.SETTINGS.scaled(0.02, 0.05)
-    assert (share.iterations, share.problems, share.changes["energy.width"]) == (100, 5, 16)
+    assert (share.iterations, share.problems, share.changes["energy.width"]) == (60, 5, 16)
     assert puzzle_family.SETTINGS.scaled(1.0, 1.0) == puzzle_family.SETTINGS

@@ -12,6 +12,7 @@ from irem.descent.directions import Line as Line
 from irem.descent.directions import Momentum as Momentum
 from irem.descent.directions import OptaxDirection as OptaxDirection
 from irem.descent.halting import AbstractHalt as AbstractHalt
+from irem.descent.halting import AnswerHolds as AnswerHolds
 from irem.descent.halting import AnyOf as AnyOf
 from irem.descent.halting import EnergyUnchanged as EnergyUnchanged
 from irem.descent.halting import GradientSmall as GradientSmall
@@ -31,6 +32,7 @@ from irem.descent.protocols import default_retries as default_retries
 from irem.descent.protocols import default_step as default_step
 from irem.descent.searches import AbstractSearch as AbstractSearch
 from irem.descent.searches import Backtracking as Backtracking
+from irem.descent.searches import Damped as Damped
 from irem.descent.searches import Fixed as Fixed
 from irem.descent.solution import RUNNING as RUNNING
 from irem.descent.solution import Reason as Reason
@@ -46,6 +48,7 @@ from irem.descent.steps import FixedStep as FixedStep
 from irem.descent.steps import Step as Step
 from irem.descent.steps import adam as adam
 from irem.descent.steps import conjugate_gradient as conjugate_gradient
+from irem.descent.steps import damped as damped
 from irem.descent.steps import lbfgs as lbfgs
 from irem.descent.steps import momentum as momentum
 from irem.descent.steps import nesterov as nesterov
