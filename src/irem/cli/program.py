@@ -10,6 +10,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from irem.cli.groups import expand
+from irem.compiled import keep_programs
 from irem.errors import DivergenceError, InputError
 from irem.interrupt import exit_code
 from irem.version import __version__
@@ -41,6 +42,7 @@ COMMANDS: dict[str, Command] = {
         "zoo": "List the models that come along, or print the card of one.",
         "denoise": "Remove the noise from a picture, grey or colour.",
         "sat": "Satisfy a formula in DIMACS form by descent on its verifier.",
+        "doctor": "Tell what irem runs on, what it keeps on the disk, and what is wrong.",
     }.items()
 }
 """Every command by name, in the order of `irem --help`; modules are loaded when they are used."""
@@ -85,6 +87,7 @@ def _app(arguments: list[str]) -> typer.Typer:
     asked = next((a for a in arguments if not a.startswith("-")), None)
     for name, command in COMMANDS.items():
         if name == asked:
+            keep_programs()
             module = importlib.import_module(command.module)
             run = expand(_ends_by_signal(module.command))
             app.command(name=name, help=command.help, epilog=module.EXAMPLE)(run)
