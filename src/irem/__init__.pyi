@@ -17,6 +17,7 @@ from .apps.sat import Formula as Formula
 from .apps.sat import Satisfaction as Satisfaction
 from .apps.sat import parse_dimacs as parse_dimacs
 from .apps.sat import satisfy as satisfy
+from .descent import AnswerHolds as AnswerHolds
 from .descent import AnyOf as AnyOf
 from .descent import Backtracking as Backtracking
 from .descent import EnergyUnchanged as EnergyUnchanged

@@ -16,7 +16,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from irem.errors import InputError
 
@@ -178,6 +178,16 @@ def broken_rules(puzzle: Puzzle, truths: np.ndarray) -> np.ndarray:
         there = (members < truths.shape[1]).any(axis=2)
         broken += ((too_few | too_many) & there).sum(axis=1)
     return broken
+
+
+def obeys_rules(puzzle: Puzzle, truths: Bool[Array, " variables"]) -> Bool[Array, ""]:
+    """Return whether an answer to one puzzle breaks no rule, known variables included; pure JAX.
+
+    Arguments:
+        puzzle: One puzzle.
+        truths: Which variables are true.
+    """
+    return violation(puzzle, truths.astype(jnp.float32)) == 0
 
 
 def violation(puzzle: Puzzle, y: Float[Array, " variables"]) -> Float[Array, ""]:

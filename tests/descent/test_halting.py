@@ -1,5 +1,6 @@
 """When a descent ends, and that each problem ends by itself."""
 
+import dataclasses
 import itertools
 
 import jax
@@ -11,7 +12,7 @@ import irem
 from irem import EnergyUnchanged, FixedStep, Reason
 from irem.descent import RUNNING, Move, Point
 from irem.descent.batches import minimise_all
-from irem.descent.rules import make_descent
+from irem.descent.rules import make_descent, until_answer_holds
 
 # `x` holds curvature, scale and offset of a convex quadratic.
 QUADRATIC = irem.energy.from_function(
@@ -173,6 +174,7 @@ def test_the_budget_ends_what_is_still_moving():
         "gradient-small": 0,
         "flat": 0,
         "stalled": 0,
+        "holds": 0,
         "refused": 0,
     }
 
@@ -188,3 +190,70 @@ def test_a_descent_that_starts_at_the_minimum_stays_there():
     solution = descend(quadratics(EASY_AND_HARD), np.zeros((5, 2)), max_steps=900)
     np.testing.assert_array_equal(solution.y, np.zeros((5, 2)))
     np.testing.assert_array_equal(solution.steps, np.full(5, EnergyUnchanged().patience))
+
+
+@dataclasses.dataclass(frozen=True)
+class Signs:
+    """A task whose answers say which entries of a problem are positive."""
+
+    domain: irem.Domain = dataclasses.field(default_factory=irem.Domain)
+
+    def holds(self, x, y):
+        return jnp.all((y > 0.5) == (x > 0))
+
+    def check(self, x, y):
+        wrong = np.any((np.asarray(y) > 0.5) != (np.asarray(x) > 0), axis=1)
+        verdict = np.where(wrong, irem.Verdict.FAILED, irem.Verdict.VERIFIED).astype(np.int32)
+        return irem.Check(verdict, wrong.astype(float))
+
+
+def signs(**fields):
+    """An energy whose minimum answers `Signs`, and which knows its task or another."""
+    energy = irem.energy.from_function(lambda x, y: 0.05 * jnp.sum((y - (x > 0)) ** 2))
+    model = irem.IREM(energy, step_size=1.0)
+    return dataclasses.replace(model, **fields)
+
+
+SOME_SIGNS = np.array([[1.0, -2.0, 3.0], [-1.0, -1.0, 4.0], [2.0, 2.0, -1.0]], np.float32)
+FAR = np.array([[0.2, -0.3, 0.1], [0.0, 0.4, -0.9], [0.9, 0.8, 0.3]], np.float32)
+
+
+def test_a_descent_ends_with_the_first_answer_that_holds():
+    model, fixed = signs(task=Signs()), FixedStep(1.0)
+    found = irem.solve(model, SOME_SIGNS, FAR, step=fixed)
+    path = irem.solve(model, SOME_SIGNS, FAR, step=fixed, trajectory=True, max_steps=100)
+    right = np.all((np.asarray(path.trajectory.ys) > 0.5) == (SOME_SIGNS > 0)[:, None], axis=2)
+    assert found.reason.tolist() == [Reason.HOLDS] * 3
+    # The first guess of the last problem holds; it is seen to after one step.
+    assert found.steps.tolist() == np.maximum(right.argmax(axis=1), 1).tolist()
+    assert np.asarray(found.converged).all()
+    assert np.asarray(found.verified).all()
+
+
+def test_problems_of_a_queue_end_with_answers_that_hold_as_well():
+    descent = until_answer_holds(make_descent(signs(task=Signs()), FixedStep(1.0)))
+    together = minimise_all(descent, jnp.asarray(SOME_SIGNS), jnp.asarray(FAR))
+    queued = minimise_all(descent, jnp.asarray(SOME_SIGNS), jnp.asarray(FAR), slots=2)
+    assert queued.steps.tolist() == together.steps.tolist()
+    assert queued.reason.tolist() == [Reason.HOLDS] * 3
+
+
+@pytest.mark.parametrize(
+    ("model", "options"),
+    [
+        (signs(), {}),
+        (signs(task=Signs()), {"trajectory": True}),
+        (signs(task=Signs()), {"halt": EnergyUnchanged()}),
+    ],
+    ids=["no task", "a trajectory", "another rule"],
+)
+def test_other_descents_go_on_to_their_minimum(model, options):
+    found = irem.solve(model, SOME_SIGNS, FAR, step=FixedStep(1.0), **options)
+    assert (np.asarray(found.reason) == Reason.ENERGY_UNCHANGED).all()
+    np.testing.assert_allclose(found.y, SOME_SIGNS > 0, atol=1e-2)
+
+
+def test_several_starts_are_compared_at_their_minima():
+    guesses = jnp.stack([FAR, -FAR], axis=1)
+    found = irem.solve(signs(task=Signs()), SOME_SIGNS, guesses, starts=2, step=FixedStep(1.0))
+    assert Reason.HOLDS not in found.reason.tolist()

@@ -51,6 +51,20 @@ def are_queens_at_peace(columns):
     return all(c != d and abs(c - d) != abs(r - s) for (r, c), (s, d) in pairs)
 
 
+def test_steps_are_checked_by_the_same_rules_as_answers(drawn):
+    task, problem = drawn
+    rng = np.random.default_rng(0)
+    flipped = np.asarray(problem.y).copy()
+    for row in flipped[: FEW // 2]:  # one entry of every other answer is wrong
+        place = rng.integers(row.size)
+        row[place] = 1 - row[place]
+    noisy = flipped + rng.uniform(-0.2, 0.2, flipped.shape)
+    holds = jax.vmap(task.holds)(problem.x, jnp.asarray(noisy, jnp.float32))
+    verdicts = task.check(problem.x, noisy).verdict
+    assert holds.tolist() == (verdicts == Verdict.VERIFIED).tolist()
+    assert FEW - FEW // 2 <= holds.sum() < FEW
+
+
 def test_answers_are_solutions_and_so_is_what_a_sat_solver_finds(drawn):
     task, problem = drawn
     assert task.domain.faults(problem.x) == [None] * FEW

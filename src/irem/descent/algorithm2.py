@@ -102,11 +102,11 @@ def minimise(descent: Descent, x: PyTree, y0: Float[Array, "problems ..."]) -> S
     """Descend on every problem of a batch until the slowest has stopped."""
 
     def one(x: PyTree, y0: Array) -> Solution:
-        landscape = descent.energy.landscape(x)
+        own, landscape = descent.on(x)
         state = jax.lax.while_loop(
             lambda state: state.reason == RUNNING,
-            lambda state: advance(descent, landscape, state),
-            start(descent, landscape, y0),
+            lambda state: advance(own, landscape, state),
+            start(own, landscape, y0),
         )
         return finish(state)
 

@@ -1,12 +1,16 @@
 """When a descent stops."""
 
 import abc
+import dataclasses
+from collections.abc import Callable
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, PyTree
+from jaxtyping import Array, Bool, Float, Int, PyTree, ScalarLike
 
 from irem.checks import count, positive
+from irem.descent.judging import ChecksSteps, judge_of
 from irem.descent.points import Move, Point, rounding
 from irem.descent.solution import RUNNING, Reason
 from irem.errors import InputError
@@ -17,6 +21,16 @@ Verdict = Int[Array, ""]
 
 class AbstractHalt(eqx.Module):
     """A rule that decides after every step whether a minimum has been reached."""
+
+    def for_problem(self, energy: Any, x: PyTree) -> "AbstractHalt":
+        """Return the rule for the descents on one problem, of which most rules need know nothing.
+
+        Arguments:
+            energy: The energy that is descended.
+            x: The problem.
+        """
+        del energy, x
+        return self
 
     @abc.abstractmethod
     def init(self, point: Point) -> PyTree[Array]:
@@ -233,6 +247,40 @@ class Stationary(AbstractHalt):
         return state, jnp.where(diverged, Reason.STALLED, verdict)
 
 
+class AnswerHolds(AbstractHalt):
+    """Stop as soon as the answer passes the check of the task that the energy was trained on.
+
+    Only tasks that have `holds` are checked on the way: those whose answers are zeros and ones and
+    are either right or wrong, such as puzzles. Of others, and of energies without a task, this rule
+    stops no descent. The energies of answers found so are no minima, and cannot be compared.
+
+    Arguments:
+        holds: The check of one problem, which `for_problem` puts here.
+    """
+
+    holds: Callable[[Array], ScalarLike] | None = None
+
+    def for_problem(self, energy: Any, x: PyTree) -> "AnswerHolds":
+        """Return the rule that checks answers to the problem `x`."""
+        task = judge_of(energy)
+        if not isinstance(task, ChecksSteps):
+            return self
+        return dataclasses.replace(self, holds=lambda point: task.holds(x, energy.read(x, point)))
+
+    def init(self, point: Point) -> tuple[()]:
+        """Remember nothing."""
+        del point
+        return ()
+
+    def __call__(
+        self, state: tuple[()], before: Point, after: Point, move: Move
+    ) -> tuple[tuple[()], Verdict]:
+        """Check the answer."""
+        del before, move
+        found = False if self.holds is None else self.holds(after.y)
+        return state, jnp.where(found, Reason.HOLDS, RUNNING)
+
+
 class AnyOf(AbstractHalt):
     """Stop as soon as one of several rules does, for its reason; `a | b` means the same.
 
@@ -246,6 +294,10 @@ class AnyOf(AbstractHalt):
         """Refuse no rules at all."""
         if not self.rules:
             raise InputError("`AnyOf` needs at least one halting rule.")
+
+    def for_problem(self, energy: Any, x: PyTree) -> "AnyOf":
+        """Return all rules for the descents on one problem."""
+        return AnyOf(tuple(rule.for_problem(energy, x) for rule in self.rules))
 
     def init(self, point: Point) -> tuple[PyTree[Array], ...]:
         """Return the memories of all rules."""

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
-from jaxtyping import PyTree
+from jaxtyping import Array, Bool, PyTree
 
 from irem.descent.solution import Reason, Solution
 from irem.domain import Domain
@@ -27,6 +27,15 @@ class Judge(Protocol):
 
     def check(self, x: PyTree, y: Any) -> Check:
         """Return a verdict and a residual for every answer of a batch."""
+        ...
+
+
+@runtime_checkable
+class ChecksSteps(Protocol):
+    """A task whose check is cheap enough for every step of a descent."""
+
+    def holds(self, x: PyTree, y: Array) -> Bool[Array, ""]:
+        """Return whether an answer to one problem passes `check`; pure JAX."""
         ...
 
 

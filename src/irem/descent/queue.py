@@ -110,7 +110,7 @@ def _advance_and_refill(
 
 
 def _start(descent: Descent, x: PyTree, y0: Float[Array, "some ..."]) -> State:
-    return jax.vmap(lambda x, y0: start(descent, descent.energy.landscape(x), y0))(x, y0)
+    return jax.vmap(lambda x, y0: start(*descent.on(x), y0))(x, y0)
 
 
 def _advance_until(
@@ -119,14 +119,14 @@ def _advance_until(
     """Advance all descents until at most `still_running` of them have not stopped."""
 
     def one(x: PyTree, state: State) -> State:
-        landscape = descent.energy.landscape(x)
+        own, landscape = descent.on(x)
 
         def too_many_running(state: State) -> Array:
             running = (state.reason == RUNNING).astype(jnp.int32)
             return jax.lax.psum(running, _AXIS) > still_running
 
         def body(state: State) -> State:
-            return choose(state.reason == RUNNING, advance(descent, landscape, state), state)
+            return choose(state.reason == RUNNING, advance(own, landscape, state), state)
 
         return jax.lax.while_loop(too_many_running, body, state)
 

@@ -20,14 +20,14 @@ def minimise_recorded(
     """Descend on every problem of a batch, and keep the points after up to `length` steps."""
 
     def one(x: PyTree, y0: Array) -> Solution:
-        landscape = descent.energy.landscape(x)
+        own, landscape = descent.on(x)
 
         def body(state: State, _: None) -> tuple[State, tuple[Array, Array]]:
             running = state.reason == RUNNING
-            state = choose(running, advance(descent, landscape, state), state)
+            state = choose(running, advance(own, landscape, state), state)
             return state, (state.point.y, state.point.energy)
 
-        first = start(descent, landscape, y0)
+        first = start(own, landscape, y0)
         state, (ys, energies) = jax.lax.scan(body, first, length=length)
         ys = jnp.concatenate([first.point.y[None], ys])
         energies = jnp.concatenate([first.point.energy[None], energies])

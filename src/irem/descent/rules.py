@@ -1,13 +1,16 @@
 """The rules of a descent: how its steps are taken, and when it stops."""
 
+import dataclasses
 from typing import Any, TypeVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, ScalarLike
+from jaxtyping import Array, Float, Int, PyTree, ScalarLike
 
-from irem.descent.halting import AbstractHalt, EnergyUnchanged, Stationary
+from irem.descent.halting import AbstractHalt, AnswerHolds, EnergyUnchanged, Stationary
+from irem.descent.judging import ChecksSteps, judge_of
+from irem.descent.points import Landscape
 from irem.descent.protocols import QUASI_NEWTON, Energy, default_max_steps, default_step
 from irem.descent.searches import AbstractSearch
 from irem.descent.steps import Step, as_step
@@ -33,6 +36,11 @@ class Descent(eqx.Module):
     step_size: Float[Array, ""] | None
     max_steps: Int[Array, ""]
 
+    def on(self, x: PyTree) -> tuple["Descent", Landscape]:
+        """Return the descent on one problem, and its landscape."""
+        halt = self.halt.for_problem(self.energy, x)
+        return dataclasses.replace(self, halt=halt), self.energy.landscape(x)
+
 
 def make_descent(
     energy: Energy,
@@ -51,6 +59,13 @@ def make_descent(
         step_size=None if size is None else jnp.asarray(size, float),
         max_steps=jnp.asarray(budget, jnp.int32),
     )
+
+
+def until_answer_holds(descent: Descent) -> Descent:
+    """Return a descent that also stops where the answer passes its check, if its task can tell."""
+    if not isinstance(judge_of(descent.energy), ChecksSteps):
+        return descent
+    return dataclasses.replace(descent, halt=AnswerHolds() | descent.halt)
 
 
 def _default_halt(energy: Energy, step: Step) -> AbstractHalt:

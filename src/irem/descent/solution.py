@@ -27,6 +27,8 @@ class Reason(enum.IntEnum):
     """The energy never changed from that of the first guess, which may not be a minimum."""
     STALLED = 5
     """No step lowers the energy any more, but its gradient is not small: not a minimum."""
+    HOLDS = 7
+    """The answer, rounded to 0 and 1, passes the check of its task: no further step is needed."""
     REFUSED = 6
     """The problem is outside the domain of the model: there is no answer, and `y` is NaN."""
 
@@ -37,8 +39,8 @@ class Reason(enum.IntEnum):
 
     @property
     def is_minimum(self) -> bool:
-        """Whether a descent that stopped for this reason found a minimum."""
-        return self in (Reason.ENERGY_UNCHANGED, Reason.GRADIENT_SMALL)
+        """Whether a descent that stopped for this reason found a minimum, or what holds."""
+        return self in (Reason.ENERGY_UNCHANGED, Reason.GRADIENT_SMALL, Reason.HOLDS)
 
 
 RUNNING = -1
@@ -71,7 +73,7 @@ class Solution(eqx.Module):
         energy: Its energy.
         steps: Number of steps tried, each one evaluation of the gradient; 0 means that `y` is the
             first guess. For a baseline, the number of steps that it took.
-        converged: Whether the answer is a minimum, as far as the halting rule can tell.
+        converged: Whether the answer is a minimum, as far as the halting rule can tell, or holds.
         reason: Why the descent stopped, as a number of `Reason`.
         first_energy: Energy of the first guess.
         gradient_norm: Norm of the gradient at the answer.

@@ -16,7 +16,7 @@ from irem.descent.halting import AbstractHalt
 from irem.descent.judging import judged, refuse
 from irem.descent.problems import as_problems
 from irem.descent.protocols import MAX_STEPS, MOST_STEPS, Baseline, Energy, default_max_steps
-from irem.descent.rules import make_descent
+from irem.descent.rules import make_descent, until_answer_holds
 from irem.descent.searches import AbstractSearch
 from irem.descent.solution import Solution, Trajectory
 from irem.descent.starts import (
@@ -70,7 +70,9 @@ def solve(
             `Backtracking()`, the size of a fixed step, or a name of `irem.descent.STEPS`. By
             default that of the energy.
         halt: When to stop; by default `EnergyUnchanged()`, and `Stationary()` for energies that are
-            descended by L-BFGS where no other step is given, as all hand-written ones.
+            descended by L-BFGS where no other step is given, as all hand-written ones. One descent
+            on a puzzle also stops where its answer passes the check (`AnswerHolds()`), unless its
+            trajectory is asked for.
         max_steps: Number of steps, each one evaluation of the gradient, after which every descent
             stops; by default that of the energy. For the trajectory of a baseline, the number of
             its steps.
@@ -105,6 +107,8 @@ def solve(
     points = first_points(model, x, y0, alone=alone, key=key, starts=starts)
     budget = default_max_steps(model, x) if max_steps is None else max_steps
     descent, on_done = make_descent(model, step, halt, budget), count_problems(on_batch, starts)
+    if halt is None and starts == 1 and not trajectory:  # else energies of minima are compared
+        descent = until_answer_holds(descent)
     walked = repeat(x, starts)
     with jax.default_matmul_precision("float32"):
         if trajectory:

@@ -7,11 +7,11 @@ from typing import ClassVar
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from irem.checks import known
 from irem.errors import InputError
-from irem.puzzles import Families, Puzzle, broken_rules
+from irem.puzzles import Families, Puzzle, broken_rules, obeys_rules
 from irem.tasks.base import AbstractTask, Difficulty
 
 
@@ -53,6 +53,10 @@ class AbstractPuzzleTask(AbstractTask):
     def residuals(self, x: Puzzle, y: np.ndarray) -> np.ndarray:
         """Return how many rules an answer breaks, once every entry is rounded to 0 or 1."""
         return broken_rules(x, y > 0.5).astype(np.float64)
+
+    def holds(self, x: Puzzle, y: Float[Array, " variables"]) -> Bool[Array, ""]:
+        """Return whether an answer to one puzzle breaks no rule, once it is rounded to 0 or 1."""
+        return obeys_rules(x, y > 0.5)
 
 
 def with_known(x: Puzzle, share: float) -> Float[Array, "*batch variables"]:

@@ -22,6 +22,7 @@ from irem.puzzles import (
     Puzzle,
     broken_rules,
     known_of_grid,
+    obeys_rules,
     sudoku_families,
     with_excluded,
 )
@@ -160,6 +161,10 @@ class Sudoku(AbstractTask):
     def residuals(self, x: Puzzle, y: np.ndarray) -> np.ndarray:
         """Return how many rules an answer breaks, once every entry is rounded to 0 or 1."""
         return broken_rules(x, y > 0.5).astype(np.float64)
+
+    def holds(self, x: Puzzle, y: Float[Array, " variables"]) -> Bool[Array, ""]:
+        """Return whether an answer to one puzzle breaks no rule, once it is rounded to 0 or 1."""
+        return obeys_rules(x, y > 0.5)
 
 
 class _SudokuRules(Sudoku):
