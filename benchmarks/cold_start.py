@@ -1,13 +1,17 @@
-"""What a person waits for before anything happens: imports and help, as ratios in one run.
+"""What a person waits for before anything happens: imports, help, first answers, new sizes.
 
     python benchmarks/cold_start.py
 
 CPU time (user and system) of new processes, the smallest of several runs each: `irem --help` beside
 the help of a Typer program of two empty commands, and imports beside `import jax, equinox, optax`.
+Then `irem solve zoo:matrix-inverse` of a matrix of 5 x 5, once with an empty folder of compiled
+programs and once with those that the first start left; and, in one warm process, the first matrix
+and graph of every size beside the first of all.
 """
 
 import argparse
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -34,18 +38,57 @@ app()
 """
 IREM_HELP = "import sys; sys.argv = ['irem', '--help']; from irem.cli import main; main()"
 PEER = "import jax, equinox, optax"
+SOLVE = (
+    "import sys; sys.argv = ['irem', 'solve', 'zoo:matrix-inverse', '{0}/x.csv', '--out', "
+    "'{0}/y.npy']; from irem.cli import main; main()"
+)
+MATRIX = "\n".join(",".join("3" if i == j else "1" for j in range(5)) for i in range(5))
+SIZES = """
+import json, sys, time
+import numpy as np
+import irem
+
+inverse, paths = irem.load("zoo:matrix-inverse"), irem.load("zoo:shortest-path")
+rng, seconds = np.random.default_rng(0), {}
+for size in (5, *range(6, 65, 7)):
+    half = rng.normal(size=(size, size))
+    roads = rng.uniform(1, 2, (size, size))
+    began = time.process_time()
+    assert bool(inverse.solve(half @ half.T / size + np.eye(size)).verified)
+    assert bool(paths.solve(np.minimum(roads, roads.T) * (1 - np.eye(size))).verified)
+    seconds[size] = time.process_time() - began
+print(json.dumps(seconds))
+"""
 USED = "import irem; irem.train, irem.solve, irem.evaluate, irem.load, irem.tasks, irem.energy"
 
 
-def cpu_seconds(arguments, repeats):
+def cpu_seconds(arguments, repeats, **variables):
     """The smallest CPU time of a new process."""
-    times = []
+    times, environment = [], {**os.environ, **variables}
     for _ in range(repeats):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL, env=environment
+        )
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         times.append(sum(after[:2]) - sum(before[:2]))
     return min(times)
+
+
+def first_answers():
+    """CPU time of the first and the second start of `irem solve`."""
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "x.csv").write_text(MATRIX)
+        command = ["-c", SOLVE.format(folder)]
+        return [cpu_seconds(command, 1, IREM_CACHE_DIR=f"{folder}/cache") for _ in range(2)]
+
+
+def new_sizes():
+    """CPU time of the first problems of every size in one process, by size."""
+    done = subprocess.run(
+        [sys.executable, "-c", SIZES], check=True, capture_output=True, env=dict(os.environ)
+    )
+    return {int(size): seconds for size, seconds in json.loads(done.stdout).items()}
 
 
 def main():
@@ -63,9 +106,16 @@ def main():
         "import irem": cpu_seconds(["-c", "import irem"], repeats),
         "import irem, names used": cpu_seconds(["-c", USED], repeats),
     }
+    first, second = first_answers()
+    of_first_size, *of_new_sizes = new_sizes().values()
     print(
         json.dumps(
             {
+                "first_solve_seconds": first,
+                "second_solve_seconds": second,
+                "second_over_first": second / first,
+                "first_size_seconds": of_first_size,
+                "largest_new_size_seconds": max(of_new_sizes),
                 "empty_typer_help_seconds": help_peer,
                 "import_jax_equinox_optax_seconds": peer,
                 "seconds": seconds,

@@ -203,3 +203,26 @@ def test_a_stack_is_any_pytree_with_problems_along_the_first_axis_of_every_array
 def test_arrays_of_a_stack_have_the_same_number_of_problems(x):
     with pytest.raises(irem.InputError, match="problems along its first axis"):
         Stacks().as_batch(x)
+
+
+@pytest.mark.parametrize(
+    ("problems", "nodes", "expected"),
+    [(1, 5, 64), (4, 64, 64), (4, 65, 65), (5, 3, 4), (5, 4, 4), (9, 17, 24), (9, 50, 64)],
+)
+def test_graphs_are_filled_up_to_few_sizes_with_nodes_that_are_not_real(problems, nodes, expected):
+    edges = np.random.default_rng(0).normal(size=(problems, nodes, nodes)).astype(np.float32)
+    padded = Graphs().padded(Graph.of(edges))
+    assert padded.edges.shape == (problems, expected, expected)
+    np.testing.assert_array_equal(padded.edges[:, :nodes, :nodes], edges)
+    assert float(jnp.abs(padded.edges).sum()) == pytest.approx(np.abs(edges).sum(), rel=1e-4)
+    assert padded.nodes.sum(axis=1).tolist() == [nodes] * problems
+    assert padded.nodes[:, :nodes].all()
+    again = Graphs().padded(padded)
+    assert again.edges.shape == padded.edges.shape
+
+
+def test_traced_graphs_and_other_problems_keep_their_size():
+    x = np.ones((2, 5, 5), np.float32)
+    shape = jax.eval_shape(lambda x: Graphs().padded(Graph.of(x)).edges, x).shape
+    assert shape == (2, 5, 5)
+    assert Tables().padded(x) is x

@@ -96,6 +96,23 @@ def test_padding_changes_nothing():
     )
 
 
+@pytest.mark.parametrize("nodes", [1, 3, 4, 6, 9, 10, 17])
+def test_padding_adds_no_rounds(nodes):
+    energy, size = MinPlus(key=KEY), 40
+    small = directed(nodes)
+    padded = Graph(jnp.zeros((size, size)).at[:nodes, :nodes].set(small), jnp.arange(size) < nodes)
+    rounds = num_rounds(nodes)
+    # What the tables of further rounds hold does not matter.
+    point = jax.random.uniform(KEY, (num_rounds(size), size, size))
+    own = point[:rounds, :nodes, :nodes]
+    np.testing.assert_allclose(
+        value_of(energy, padded, point), value_of(energy, small, own), rtol=1e-5
+    )
+    np.testing.assert_allclose(
+        read(energy, padded, point)[:nodes, :nodes], read(energy, small, own), rtol=1e-5
+    )
+
+
 def test_the_scale_of_lengths_does_not_matter():
     energy, edges, point = MinPlus(key=KEY), directed(7), jax.random.uniform(KEY, (3, 7, 7))
     for scale in (1e-20, 1e20):

@@ -10,7 +10,7 @@ import pytest
 
 import irem
 from irem.domain import Domain, Rule
-from irem.energy import AbstractEnergy
+from irem.energy import AbstractEnergy, Polynomial
 from irem.formats import Vectors
 from irem.methods import IREM
 from irem.problem import Problem
@@ -183,3 +183,21 @@ def test_a_trained_run_checks_its_answers():
     found = run.solve(X, retries=8)
     assert np.asarray(found.verified).all()
     assert run.model.task == Roots()
+
+
+def test_a_matrix_of_another_size_is_inverted_by_the_same_programs(monkeypatch):
+    run, rng, traced = irem.load("zoo:matrix-inverse"), np.random.default_rng(0), []
+    landscape = Polynomial.landscape
+
+    def counted(energy, x):
+        traced.append(x.edges.shape)
+        return landscape(energy, x)
+
+    monkeypatch.setattr(Polynomial, "landscape", counted)
+    for size in (3, 7, 20):
+        half = rng.normal(size=(size, size))
+        x = half @ half.T / size + np.eye(size)
+        found = run.solve(x)
+        assert bool(found.verified)
+        np.testing.assert_allclose(found.y, np.linalg.inv(x), atol=1e-3)
+    assert len(traced) <= 1  # a program of another test may serve

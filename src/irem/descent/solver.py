@@ -5,6 +5,7 @@ import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import equinox as eqx
 import jax
 import numpy as np
 from jaxtyping import Array, Key, PRNGKeyArray, PyTree, ScalarLike
@@ -227,11 +228,20 @@ def split_pages(
 
 def read_answers(energy: Energy, x: PyTree, solution: Solution) -> Solution:
     """Return the answers in place of the points of the landscapes of the problems `x`."""
-    y, path = jax.vmap(energy.read)(x, solution.y), solution.trajectory
+    y, path = _read(energy, x, solution.y), solution.trajectory
     if path is not None:
-        several = jax.vmap(energy.read, in_axes=(None, 0))
-        path = Trajectory(jax.vmap(several)(x, path.ys), path.energies)
+        path = Trajectory(_read_paths(energy, x, path.ys), path.energies)
     return Solution(**{**vars(solution), "y": y, "trajectory": path})
+
+
+@eqx.filter_jit
+def _read(energy: Energy, x: PyTree, points: Array) -> Array:
+    return jax.vmap(energy.read)(x, points)
+
+
+@eqx.filter_jit
+def _read_paths(energy: Energy, x: PyTree, points: Array) -> Array:
+    return jax.vmap(jax.vmap(energy.read, in_axes=(None, 0)))(x, points)
 
 
 def _solve_baseline(

@@ -6,6 +6,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray, PyTree
@@ -57,8 +58,7 @@ def first_points(
         keys = jax.vmap(lambda k: jax.random.split(k, starts))(keys).reshape(-1)
     if y0 is not None:
         guesses = _given_guesses(y0, alone, size, shape, starts)
-        begin = lambda x, y, k: energy.begin(x, y, key=k)  # noqa: E731
-        return jax.vmap(begin)(repeat(x, starts), guesses, keys)
+        return _begin(energy, repeat(x, starts), guesses, keys)
     if shape is None:
         raise InputError(
             "This energy does not know the shape of its answers: give a first guess `y0`, or build "
@@ -68,8 +68,19 @@ def first_points(
         raise InputError(
             "`solve` draws its first guesses: pass `key=jax.random.key(seed)` or `y0`."
         )
-    first = lambda x, key: first_point(energy, x, shape, key=key)  # noqa: E731
-    return jax.vmap(first)(repeat(x, starts), keys)
+    return _first_points(energy, repeat(x, starts), shape, keys)
+
+
+@eqx.filter_jit
+def _begin(energy: Energy, x: PyTree, y0: Array, keys: Key[Array, " descents"] | None) -> Array:
+    return jax.vmap(lambda x, y, k: energy.begin(x, y, key=k))(x, y0, keys)
+
+
+@eqx.filter_jit
+def _first_points(
+    energy: Energy, x: PyTree, shape: tuple[int, ...], keys: Key[Array, " descents"]
+) -> Array:
+    return jax.vmap(lambda x, k: first_point(energy, x, shape, key=k))(x, keys)
 
 
 def repeat(x: PyTree, starts: int) -> PyTree:
@@ -141,7 +152,12 @@ def content_keys(x: PyTree) -> Key[Array, " problems"]:
 
     First guesses drawn from it are the same whatever other problems are beside it.
     """
-    return jax.jit(jax.vmap(_content_key))(x)
+    return _content_keys(x)
+
+
+@jax.jit
+def _content_keys(x: PyTree) -> Key[Array, " problems"]:
+    return jax.vmap(_content_key)(x)
 
 
 def _content_key(x: PyTree) -> PRNGKeyArray:

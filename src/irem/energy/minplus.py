@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from irem.checks import known, positive
 from irem.energy.base import AbstractEnergy, require
@@ -42,7 +42,8 @@ class MinPlus(AbstractEnergy):
     \big(\log(1 + z^r_{ij}) - \log(1 + F(z^{r-1})_{ij})\big)^2$$
 
     All rounds have the same layer, so that what is learned on small graphs holds for larger ones,
-    which have more rounds. The lengths are divided by the shortest edge: the layer is the same for
+    which have more rounds; nodes that are not real, with which a graph is filled up, add none. The
+    lengths are divided by the shortest edge: the layer is the same for
     every scale, and logarithms make errors relative ones. A point at which all derivatives vanish
     has energy zero: no round depends on a later one, so the last one is where the layer puts it,
     then the one before it, down to the first.
@@ -103,7 +104,8 @@ class MinPlus(AbstractEnergy):
             before = jnp.concatenate([lengths.edges[None], lengths.at(logs[:-1])])
             proposed = jax.vmap(lambda table: self.layer(table, lengths.nodes))(before)
             misses = scales * (logs - jnp.log1p(jnp.maximum(proposed, 0.0)))
-            return 0.5 * jnp.sum(jnp.square(jnp.where(lengths.pairs, misses, 0.0)))
+            counted = lengths.pairs & (jnp.arange(point.shape[0]) < lengths.rounds)[:, None, None]
+            return 0.5 * jnp.sum(jnp.square(jnp.where(counted, misses, 0.0)))
 
         return energy
 
@@ -121,7 +123,8 @@ class MinPlus(AbstractEnergy):
     def read(self, x: Graph | Array, point: Array) -> Array:
         """Return the distances of the last round, or which pairs are connected."""
         lengths = self._lengths(x)
-        distance = lengths.at(point[-1] / self._scales(point.shape[0])[-1])
+        last = lengths.rounds - 1
+        distance = lengths.at(point[last] / self._scales(point.shape[0])[last])
         far = distance > _UNREACHED * lengths.missing
         if self.answer == "reached":
             return jnp.where(far, 0.0, 1.0) * lengths.real
@@ -170,6 +173,12 @@ class _Lengths(eqx.Module):
     def real(self) -> Bool[Array, "n n"]:
         """True where both nodes of a pair are real."""
         return self.nodes[:, None] & self.nodes
+
+    @property
+    def rounds(self) -> Int[Array, ""]:
+        """After how many doublings paths have visited all real nodes, as `num_rounds` has it."""
+        doublings = 2 ** jnp.arange(1, num_rounds(self.nodes.shape[0]) + 1)
+        return 1 + jnp.sum(doublings < jnp.sum(self.nodes) - 1)
 
     @property
     def pairs(self) -> Bool[Array, "n n"]:

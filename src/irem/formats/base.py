@@ -52,6 +52,14 @@ class AbstractFormat(eqx.Module):
     def answer_shape(self, x: PyTree) -> tuple[int, ...] | None:
         """Return the shape of the answer to the problem `x`; `None` if a first guess tells it."""
 
+    def padded(self, x: PyTree) -> PyTree:
+        """Return a batch of problems in one of few sizes, filled up with what changes no answer.
+
+        A program is compiled for every size, which takes longer than it takes to answer small
+        problems. By default problems stay as they are.
+        """
+        return x
+
     def readings(self, shape: tuple[int, ...]) -> list[Reading]:
         """Return the ways to read an array of this shape; one problem comes before several.
 

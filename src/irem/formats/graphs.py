@@ -18,6 +18,11 @@ from irem.errors import InputError
 from irem.formats.base import AbstractFormat, Reading, by_rank
 from irem.problem import Graph
 
+# Graphs are filled up to these numbers of nodes, a few of them to the last: a step of it takes less
+# than a hundredth of the time that it takes to compile a program. Larger ones stay as they are.
+_SIZES = (4, 8, 12, 16, 24, 32, 48, 64)
+_FEW = 4
+
 
 class Graphs(AbstractFormat):
     """Graphs or square matrices of any size; an answer is a number for every pair of nodes.
@@ -110,6 +115,18 @@ class Graphs(AbstractFormat):
         if not self.missing:
             return edges
         return jax.numpy.where(jax.numpy.isnan(edges), jax.numpy.inf, edges)
+
+    def padded(self, x: Graph) -> Graph:
+        """Return the graphs with further nodes that are not real, up to the next of few sizes."""
+        problems, nodes = x.nodes.shape
+        sizes = _SIZES if problems > _FEW else _SIZES[-1:]
+        more = next((size for size in sizes if size >= nodes), nodes) - nodes
+        if not more or isinstance(x.edges, Tracer):
+            return x
+        # NumPy compiles nothing.
+        edges = np.pad(np.asarray(x.edges), ((0, 0), (0, more), (0, more)))
+        real = np.pad(np.asarray(x.nodes), ((0, 0), (0, more)))
+        return Graph(jax.numpy.asarray(edges), jax.numpy.asarray(real))
 
     def answer_shape(self, x: Graph | Array) -> tuple[int, ...]:
         """Return one number for every pair of nodes."""

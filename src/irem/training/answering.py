@@ -1,6 +1,7 @@
 """Answers that are checked, and more thought about those that fail."""
 
 import dataclasses
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -54,7 +55,8 @@ def solve_checked(
             problems that have several.
         on_batch: Called with a number of problems whenever so many more have had their first try.
     """
-    x, alone = model.format.as_batch(x)
+    given, alone = model.format.as_batch(x)
+    x = model.format.padded(given)
     keys = split_key(key, jax.tree.leaves(x)[0].shape[0])
     first = {"key": keys, "starts": starts, "on_batch": on_batch}
     if answers > 1:
@@ -77,7 +79,22 @@ def solve_checked(
             **again_by,
         )
         solution = _better(solution, again, failed)
-    return jax.tree.map(lambda leaf: leaf[0], solution) if alone else solution
+    solution = _cut(solution, model.format.answer_shape(_first(given)))
+    return _first(solution) if alone else solution
+
+
+def _first(tree: PyTree) -> PyTree:
+    return jax.tree.map(operator.itemgetter(0), tree)
+
+
+def _cut(solution: Solution, shape: tuple[int, ...] | None) -> Solution:
+    """The solution without the entries of what problems were filled up with."""
+    if shape is None or solution.y.shape[1:] == shape:
+        return solution
+    real = (..., *map(slice, shape))
+    several = solution.answers
+    cut = None if several is None else several[real]
+    return dataclasses.replace(solution, y=solution.y[real], answers=cut)
 
 
 def _failed(solution: Solution) -> np.ndarray:

@@ -204,7 +204,7 @@ class Run(Generic[Model]):
             key = jax.random.key(0) if key is None else key
             return solve(model, x, key=key, **options)
         batch, alone = model.format.as_batch(x)
-        keys = content_keys(batch) if key is None else key
+        keys = content_keys(model.format.padded(batch)) if key is None else key
         solution = solve_checked(model, batch, key=keys, **options)
         calibrations = self.calibrations or read_calibrations(self)
         if calibrations is not None:
