@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from PIL import Image
 
 import irem
 
@@ -15,6 +16,7 @@ MANY = {
 ONE = {
     "element-error": {"elements", "mse_by_step", "low_by_step", "high_by_step"},
     "landscape": {"paths", "lowest_energy", "highest_energy"},
+    "walk": {"steps", "energies", "verified"},
 }
 SMALL = ("--max-steps", 3)
 
@@ -75,6 +77,14 @@ def test_kinds_of_files(suffix, runs, irem_cli, tmp_path):
     assert out.read_bytes().startswith(MAGIC[suffix])
 
 
+def test_a_walk_is_a_moving_picture_as_well(runs, irem_cli, tmp_path):
+    out = tmp_path / "walk.gif"
+    options = ("--out", out, "--difficulty", "harder", "--max-steps", 2)
+    assert irem_cli("figure", "walk", runs["addition"], *options).code == 0
+    with Image.open(out) as picture:
+        assert picture.n_frames == 3
+
+
 def test_the_step_and_the_seed_that_are_asked_for(runs, irem_cli, tmp_path):
     def curve(*options):
         arguments = ("--out", tmp_path / "figure.png", *SMALL, *options, "--json")
@@ -94,6 +104,8 @@ def test_the_step_and_the_seed_that_are_asked_for(runs, irem_cli, tmp_path):
         ("error-by-size", (), ("need graphs", "'addition'")),
         ("error-by-step", ("--problems", 0), ("`problems` must be greater than 0, got 0",)),
         ("landscape", ("--problems", 5), ("shows one problem", "leave out --problems")),
+        ("landscape", ("--difficulty", 4), ("'landscape' chooses its problems", "--difficulty")),
+        ("walk", ("--difficulty", "hard"), ("Unknown difficulty 'hard'",)),
         ("steps-spent", ("--max-steps", 0), ("`max_steps` must be greater than 0, got 0",)),
         ("steps-spent", ("--seed", -1), ("`seed` must be",)),
         ("steps-spent", ("--step", "magic"), ("Unknown step rule 'magic'",)),

@@ -1,7 +1,7 @@
 """`irem figure`."""
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,6 +20,7 @@ from irem.cli.common import (
     check_output,
     fresh_key,
     load_energies,
+    parse_difficulty,
     parse_step,
     print_json,
     progress_bar,
@@ -29,7 +30,7 @@ from irem.cli.common import (
 from irem.descent import MAX_STEPS
 from irem.errors import InputError
 from irem.evaluation import RECORDED_STEPS, drawing
-from irem.evaluation.page import image
+from irem.evaluation.page import animation, image
 from irem.files import write_whole
 from irem.paper import printed_mse
 from irem.training import Run
@@ -38,21 +39,30 @@ EXAMPLE = "Example: irem figure error-by-step runs/add --out error.png"
 
 _PROBLEMS = 100
 _SUFFIXES = (".png", ".svg", ".pdf")
-
+_MOVING = (".gif", ".webp")
 
 Paper = Mapping[str, float | None]
 
 
 @dataclasses.dataclass(frozen=True)
 class _Figure:
-    """What is measured and how it is drawn; a figure without levels shows one problem."""
+    """What is measured and how it is drawn; a figure without levels shows one problem.
+
+    Arguments:
+        levels: The difficulties that are compared.
+        measure: Measures it.
+        draw: Draws it.
+        max_steps: Step budget where none is given; `None` for that of the model.
+        compares: Whether the paper's errors are shown beside.
+        frames: Draws it as the frames of a moving picture, where it can be one.
+    """
 
     levels: Callable[[irem.tasks.AbstractTask], tuple[Any, ...]] | None
     measure: Callable[..., Any]
     draw: Callable[[Any, Paper], Figure]
-    max_steps: int = RECORDED_STEPS
+    max_steps: int | None = RECORDED_STEPS
     compares: bool = False
-    """Whether the paper's errors are shown beside."""
+    frames: Callable[[Any], Iterable[Figure]] | None = None
 
 
 _FIGURES: Mapping[str, _Figure] = {
@@ -88,13 +98,23 @@ _FIGURES: Mapping[str, _Figure] = {
         lambda m, _: drawing.steps_spent(m.steps, m.max_steps),
         MAX_STEPS,
     ),
+    "walk": _Figure(
+        None,
+        evaluation.walk,
+        lambda m, _: drawing.walk_strip(m),
+        None,
+        frames=drawing.walk_frames,
+    ),
 }
 
 
 def command(
     name: Annotated[str, typer.Argument(metavar="NAME", help=f"One of {', '.join(_FIGURES)}.")],
     run: RunFolder,
-    out: Annotated[Path, typer.Option(help="Where the figure goes: .png, .svg or .pdf.")],
+    out: Annotated[
+        Path,
+        typer.Option(help="Where the figure goes: .png, .svg or .pdf; a walk also .gif, .webp."),
+    ],
     problems: Annotated[
         int | None,
         typer.Option(help="Number of fresh problems of each size.", show_default=str(_PROBLEMS)),
@@ -103,7 +123,14 @@ def command(
         int | None,
         typer.Option(
             help="Step budget of every descent.",
-            show_default=f"{RECORDED_STEPS}, or {MAX_STEPS} where only ends are measured",
+            show_default=f"{RECORDED_STEPS}, {MAX_STEPS} where only ends are measured, for a walk "
+            "that of the model",
+        ),
+    ] = None,
+    difficulty: Annotated[
+        str | None,
+        typer.Option(
+            help="Which problem a walk is about: same, harder or a number.", show_default="same"
         ),
     ] = None,
     step: StepName = None,
@@ -113,13 +140,18 @@ def command(
     """Measure and draw."""
     known("figure", name, _FIGURES)
     figure = _FIGURES[name]
-    check_output(out, "A figure goes", _SUFFIXES)
-    options = {
+    check_output(out, "A figure goes", _SUFFIXES if figure.frames is None else _SUFFIXES + _MOVING)
+    options: dict[str, Any] = {
         "max_steps": figure.max_steps if max_steps is None else max_steps,
         "step": parse_step(step),
         "key": fresh_key(seed, "figure"),
     }
-    count("max_steps", options["max_steps"])
+    if max_steps is not None:
+        count("max_steps", max_steps)
+    if difficulty is not None:
+        if figure.frames is None:
+            raise InputError(f"The figure '{name}' chooses its problems; leave out --difficulty.")
+        options["difficulty"] = parse_difficulty(difficulty)
     loaded = load_energies(run)
     refuse_broken(loaded)
     refuse_fitted(loaded, "figures are of runs of `irem train`")
@@ -127,7 +159,7 @@ def command(
         raise InputError(f"The figure '{name}' shows one problem; leave out --problems.")
     number = 1 if figure.levels is None else _PROBLEMS if problems is None else problems
     measured, paper = _measured(figure, loaded, number, options)
-    write_whole(out, image(figure.draw(measured, paper), out.suffix[1:]))
+    write_whole(out, _drawn(figure, measured, paper, out.suffix))
     if json:
         settings = {"problems": number, "max_steps": options["max_steps"]}
         head = {"figure": name, "out": str(out)}
@@ -135,6 +167,13 @@ def command(
         print_json({**head, **about(loaded), **settings, **measured.as_dict(), **beside})
         return
     typer.echo(f"Drew {name} of '{loaded.task.name}'; written to '{out}'.")
+
+
+def _drawn(figure: _Figure, measured: Any, paper: Paper, suffix: str) -> bytes:
+    """The file with the figure."""
+    if figure.frames is not None and suffix in _MOVING:
+        return animation(figure.frames(measured), suffix[1:])
+    return image(figure.draw(measured, paper), suffix[1:])
 
 
 def _measured(

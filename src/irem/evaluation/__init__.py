@@ -39,6 +39,8 @@ from irem.evaluation.scores import problem_errors as problem_errors
 from irem.evaluation.scores import score as score
 from irem.evaluation.scores import standard_error as standard_error
 from irem.evaluation.scores import summarise as summarise
+from irem.evaluation.walks import Walk as Walk
+from irem.evaluation.walks import walk as walk
 from irem.training.calibration import Calibration as Calibration
 from irem.training.calibration import read_calibrations as read_calibrations
 from irem.training.calibration import write_calibrations as write_calibrations

@@ -1,7 +1,7 @@
 """Figures: functions from measured numbers to matplotlib figures."""
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,9 @@ from matplotlib.colors import LogNorm, PowerNorm
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
+
+from irem.evaluation.answers import draw_answer
+from irem.evaluation.walks import Walk
 
 COLOURS = {"same": "#0f766e", "harder": "#c2410c"}
 """One colour for each difficulty, the same in every figure."""
@@ -203,6 +206,42 @@ def landscape(
     bar = figure.colorbar(shade, ax=axes, label="energy", format="%.3g")
     bar.set_ticks(list(levels[::6]))
     return figure
+
+
+def walk_strip(walk: Walk, panels: int = 8) -> Figure:
+    """The answer to one problem after some numbers of steps, side by side."""
+    shown = walk.thinned(panels)
+    columns = min(len(shown.steps), 4)
+    rows = -(-len(shown.steps) // columns)
+    with rc_context(STYLE):
+        figure = Figure(figsize=(2.5 * columns, 2.8 * rows), layout="constrained")
+        for place, (steps, y) in enumerate(zip(shown.steps, shown.answers, strict=True)):
+            axes = figure.add_subplot(rows, columns, place + 1)
+            draw_answer(axes, walk.format, walk.x, y, walk.y)
+            axes.set_title(_steps_in_words(steps), fontsize=10)
+    return figure
+
+
+def walk_frames(walk: Walk) -> Iterator[Figure]:
+    """The answer to one problem after every step, one figure each, above its energy so far."""
+    for last, (steps, y) in enumerate(zip(walk.steps, walk.answers, strict=True)):
+        with rc_context(STYLE):
+            figure = Figure(figsize=(3.6, 4.6), layout="constrained")
+            above, below = figure.subplots(2, 1, height_ratios=(4, 1))
+        draw_answer(above, walk.format, walk.x, y, walk.y)
+        above.set_title(_steps_in_words(steps), fontsize=11)
+        below.plot(walk.steps, walk.energies, color="#d1d5db", linewidth=1.2)
+        below.plot(walk.steps[: last + 1], walk.energies[: last + 1], color=_STEPS, linewidth=1.8)
+        below.plot(steps, walk.energies[last], "o", color=_STEPS, markersize=5)
+        below.set_xlabel("steps", fontsize=9)
+        below.set_ylabel("energy", fontsize=9)
+        below.set_yticks([])
+        below.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+        yield figure
+
+
+def _steps_in_words(steps: int) -> str:
+    return "first guess" if steps == 0 else f"{steps:,} step{'s' * (steps != 1)}"
 
 
 def _steps_axis(axes: Axes, curves: Sequence[np.ndarray]) -> None:

@@ -3,11 +3,13 @@
 import base64
 import html
 import io
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import matplotlib.figure
+
+_SECONDS_A_FRAME, _SECONDS_AT_END = 0.25, 2.5
 
 _CSS = """
 body { font: 16px/1.55 system-ui, sans-serif; color: #111827; background: #f9fafb; margin: 0; }
@@ -75,6 +77,26 @@ def image(drawing: "matplotlib.figure.Figure", kind: str = "png") -> bytes:
     buffer = io.BytesIO()
     drawing.savefig(buffer, format=kind, dpi=160)
     return buffer.getvalue()
+
+
+def animation(frames: "Iterable[matplotlib.figure.Figure]", kind: str = "gif") -> bytes:
+    """Return figures one after another as a moving picture, gif or webp; the last one stays longer.
+
+    It runs once and then stands still: people read what does not move.
+    """
+    from PIL import Image  # noqa: PLC0415  (only moving pictures need it)
+
+    pictures = []
+    for frame in frames:
+        buffer = io.BytesIO()
+        frame.savefig(buffer, format="png", dpi=100)
+        pictures.append(Image.open(buffer).convert("RGB"))
+    durations = [_SECONDS_A_FRAME] * (len(pictures) - 1) + [_SECONDS_AT_END]
+    made, milliseconds = io.BytesIO(), [round(1000 * seconds) for seconds in durations]
+    options: dict[str, Any] = {"lossless": True, "loop": 1} if kind == "webp" else {}
+    first, *others = pictures
+    first.save(made, kind, save_all=True, append_images=others, duration=milliseconds, **options)
+    return made.getvalue()
 
 
 def png(drawing: "matplotlib.figure.Figure") -> bytes:

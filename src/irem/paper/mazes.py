@@ -15,9 +15,9 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 import irem
 from irem import tasks as all_tasks
 from irem.descent import update
+from irem.evaluation.answers import draw_maze
 from irem.evaluation.tables import Entry, Table
 from irem.keys import fresh_key
-from irem.mazes import END, START, WALL
 from irem.methods import IREM, Recurrent
 from irem.paper.cells import Cell
 from irem.paper.experiment import Drawing, Experiment, Result
@@ -717,25 +717,6 @@ def draw_walk(result: Result) -> "matplotlib.figure.Figure":
             draw_maze(axes, symbols, np.asarray(entries).reshape(shape) / 100)
             axes.set_title(f"{steps:,} step" + "s" * (steps != 1), fontsize=10)
     return figure
-
-
-_WALL, _WHITE, _PATH = (np.array(c) / 255 for c in ((31, 41, 55), (255, 255, 255), (37, 99, 235)))
-
-
-def draw_maze(axes: "matplotlib.axes.Axes", symbols: np.ndarray, certain: np.ndarray) -> None:
-    """Draw a maze with an answer: walls dark, floor white, the path as blue as it is certain.
-
-    The start is a green circle, the end a red diamond.
-    """
-    shade = certain[..., None]
-    picture = np.where(symbols[..., None] == WALL, _WALL, (1 - shade) * _WHITE + shade * _PATH)
-    axes.imshow(picture, interpolation="nearest")
-    size = 110 / len(symbols)
-    for symbol, mark, colour in ((START, "o", "#16a34a"), (END, "D", "#dc2626")):
-        (row, column) = np.argwhere(symbols == symbol)[0]
-        axes.plot(
-            column, row, mark, color=colour, markersize=size, markeredgecolor="white", clip_on=False
-        )
 
 
 def _describe(result: Result) -> str:

@@ -15,12 +15,13 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from irem.apps.puzzles import read_lines
 from irem.descent import descend
 from irem.errors import InputError
+from irem.evaluation.answers import draw_puzzle
 from irem.evaluation.tables import Entry, Table
 from irem.methods import IREM
 from irem.paper.cells import Cell
 from irem.paper.experiment import Drawing, Experiment, Result
 from irem.paper.study import Study
-from irem.puzzles import Puzzle, box_shape, grid_of_truths
+from irem.puzzles import Puzzle, box_shape, grid_of_truths, known_of_grid
 from irem.tasks.exact import solve_exactly
 from irem.tasks.sudoku import LISTS
 from irem.training import load, solve_checked
@@ -435,49 +436,10 @@ def draw_walk(result: Result) -> "matplotlib.figure.Figure":
         axes.set_axis_off()
     for cell in walks[:1]:
         for axes, steps, entries in zip(flat, cell.steps, cell.entries, strict=False):
-            _draw_grid(axes, np.asarray(cell.givens), np.asarray(entries) / 100)
+            known = known_of_grid(np.asarray(cell.givens).reshape(9, 9))
+            draw_puzzle(axes, known, np.asarray(entries) / 100)
             axes.set_title(f"{steps} step" + "s" * (steps != 1), fontsize=10)
     return figure
-
-
-def _draw_grid(axes: "matplotlib.axes.Axes", givens: np.ndarray, entries: np.ndarray) -> None:
-    """Draw a grid of 9 x 9 cells: givens, and every other symbol as dark as it is certain."""
-    axes.set_xlim(-0.05, 9.05)
-    axes.set_ylim(9.05, -0.05)
-    axes.set_aspect("equal")
-    for line in range(10):
-        width = 1.6 if line % 3 == 0 else 0.4
-        axes.plot([line, line], [0, 9], color="#374151", linewidth=width)
-        axes.plot([0, 9], [line, line], color="#374151", linewidth=width)
-    for cell, (given, certain) in enumerate(zip(givens, entries.reshape(81, 9), strict=True)):
-        row, column = divmod(cell, 9)
-        if given or certain.max() > 0.9:
-            symbol = given or certain.argmax() + 1
-            colour = "#111827" if given else "#0f766e"
-            at = (column + 0.5, row + 0.54)
-            axes.text(
-                *at,
-                str(symbol),
-                color=colour,
-                fontsize=11,
-                ha="center",
-                va="center",
-                fontweight="bold" if given else "normal",
-            )
-            continue
-        for symbol, share in enumerate(certain):
-            if share > 0.04:
-                down, across = divmod(symbol, 3)
-                at = (column + 0.2 + 0.3 * across, row + 0.22 + 0.3 * down)
-                axes.text(
-                    *at,
-                    str(symbol + 1),
-                    color="#0f766e",
-                    alpha=float(share),
-                    fontsize=5,
-                    ha="center",
-                    va="center",
-                )
 
 
 def _describe(result: Result) -> str:
