@@ -86,8 +86,9 @@ def _look_at_jax(wrong: list[str]) -> tuple[list[str], str, bool]:
     """The devices, the precision of products, and whether JAX computes in 64 bits."""
     import jax  # noqa: PLC0415  (to say so where it cannot start)
 
-    precision = str(jax.config.read("jax_default_matmul_precision") or "that of the device")
-    double = bool(jax.config.read("jax_enable_x64"))
+    config: Any = jax.config  # whose options pyright does not know
+    precision = str(config.jax_default_matmul_precision or "that of the device")
+    double = bool(config.jax_enable_x64)
     try:
         devices = [f"{device.platform}: {device.device_kind}" for device in jax.devices()]
     except RuntimeError as error:
