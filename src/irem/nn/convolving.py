@@ -17,6 +17,7 @@ from jaxtyping import Array, Float
 _LAYOUT = ("NHWC", "HWIO", "NHWC")
 
 
+@jax.jit
 def convolve(
     features: Float[Array, "h w num_in"], weight: Float[Array, "size size num_in num_out"]
 ) -> Float[Array, "h w num_out"]:
@@ -54,7 +55,10 @@ def convolve_on_cpu(
     if size > 1 and features.dtype == jnp.float32:
         return library_convolve(before, features, weight)
     # XLA has no fast routine for other types of numbers.
-    return _patches(features, before, size) @ weight.reshape(-1, weight.shape[-1])
+    return sum(
+        (shifted @ weight[at] for at, shifted in _under_kernel(features, before, size)),
+        start=jnp.zeros((), features.dtype),
+    )
 
 
 def _convolve_forward(
@@ -78,9 +82,12 @@ def _kernel_slope(
     before: int, size: int, features: Float[Array, "h w i"], slope: Float[Array, "h w o"]
 ) -> Float[Array, "size size i o"]:
     """The derivative in the kernel, from that in the result."""
-    patches = _patches(features, before, size)
-    products = jnp.einsum("hwp,hwo->po", patches, slope)
-    return products.reshape(size, size, features.shape[-1], slope.shape[-1])
+    # One by one, as all shifted pictures together take much memory.
+    products = [
+        jnp.einsum("hwi,hwo->io", shifted, slope)
+        for _, shifted in _under_kernel(features, before, size)
+    ]
+    return jnp.stack(products).reshape(size, size, features.shape[-1], slope.shape[-1])
 
 
 def _kernel_slope_forward(
@@ -105,9 +112,11 @@ def _turned(weight: Float[Array, "size size i o"]) -> Float[Array, "size size o 
     return weight[::-1, ::-1].swapaxes(2, 3)
 
 
-def _patches(features: Float[Array, "h w i"], before: int, size: int) -> Float[Array, "h w p"]:
-    """The numbers that lie under the kernel, for every pixel."""
+def _under_kernel(
+    features: Float[Array, "h w i"], before: int, size: int
+) -> list[tuple[tuple[int, int], Float[Array, "h w i"]]]:
+    """Every place of a kernel, and the picture shifted so that those pixels lie under it."""
     (height, width, _), around = features.shape, (before, size - 1 - before)
     padded = jnp.pad(features, (around, around, (0, 0)))
-    shifts = [(i, j) for i in range(size) for j in range(size)]
-    return jnp.concatenate([padded[i : i + height, j : j + width] for i, j in shifts], axis=-1)
+    places = [(i, j) for i in range(size) for j in range(size)]
+    return [((i, j), padded[i : i + height, j : j + width]) for i, j in places]
