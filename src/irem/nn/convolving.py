@@ -9,6 +9,7 @@ written out, as functions that can themselves be differentiated, in reverse mode
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -67,7 +68,7 @@ def _convolve_forward(
     return convolve_on_cpu(before, features, weight), (features, weight)
 
 
-def _convolve_backward(before: int, kept: tuple[Array, Array], slope: Array) -> tuple[Array, Array]:
+def _convolve_backward(before: int, kept: tuple[Array, Array], slope: Array) -> tuple[Any, Any]:
     features, weight = kept
     size = weight.shape[0]
     back = convolve_on_cpu(size - 1 - before, slope, _turned(weight))
@@ -98,7 +99,7 @@ def _kernel_slope_forward(
 
 def _kernel_slope_backward(
     before: int, size: int, kept: tuple[Array, Array], weight: Array
-) -> tuple[Array, Array]:
+) -> tuple[Any, Any]:
     features, slope = kept
     back = convolve_on_cpu(size - 1 - before, slope, _turned(weight))
     return back, convolve_on_cpu(before, features, weight)

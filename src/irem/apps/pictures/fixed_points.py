@@ -12,7 +12,6 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -81,14 +80,20 @@ def clean(
     """
     if isinstance(model, IREM) and isinstance(model.energy, Conv):
         budget = _MOST_STEPS if max_steps is None else min(max_steps, _MOST_STEPS)
-        found = _iterate(model, x, budget, key)
+        found = _iterate(model, model.energy, x, budget, key)
         if budget == max_steps or _is_minimum(found).all():
             return found
     return solve(model, x, max_steps=max_steps, key=key)
 
 
-def _iterate(model: IREM, x: Float[np.ndarray, "pictures h w"], budget: int, key: Any) -> Solution:
-    held = dataclasses.replace(model, energy=TargetHeld(model.energy), step_size=1.0)
+def _iterate(
+    model: IREM,
+    energy: Conv,
+    x: Float[np.ndarray, "pictures h w"],
+    budget: int,
+    key: PRNGKeyArray,
+) -> Solution:
+    held = dataclasses.replace(model, energy=TargetHeld(energy), step_size=1.0)
     near = GradientSmall(_SHARE, _PER_PIXEL * math.sqrt(x[0].size))
     return solve(
         held,
