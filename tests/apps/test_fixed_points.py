@@ -94,6 +94,9 @@ def test_a_budget_ends_a_descent_that_is_not_there_yet(model, photograph):
     found = fixed_points.clean(model, photograph[1][None], max_steps=2, key=KEY)
     assert (found.steps[0], found.reason[0]) == (2, Reason.BUDGET)
     assert not found.converged[0]
+    # Two steps along the gradient come less far.
+    by_gradient = irem.solve(model, photograph[1][None], max_steps=2, key=KEY)
+    assert found.energy[0] < 0.1 * by_gradient.energy[0]
 
 
 def test_a_picture_without_anything_on_it_stays_as_it_is(model):
