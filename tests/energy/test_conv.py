@@ -85,6 +85,15 @@ def test_a_shrinking_convolution_takes_every_square_once():
         np.testing.assert_allclose(found[row, column], expected, rtol=1e-5, atol=1e-5)
 
 
+def test_a_convolution_is_the_sum_of_those_of_its_first_and_other_channels():
+    layer = filled(lambda: Convolution(5, 3, bias=True, key=KEY))
+    features = jnp.asarray(np.random.default_rng(2).normal(size=(6, 7, 5)), jnp.float32)
+    first, others = layer.split(-2)
+    assert (first.weight.shape[2], others.weight.shape[2]) == (3, 2)
+    total = first(features[..., :3]) + others(features[..., 3:])
+    np.testing.assert_allclose(total, layer(features), rtol=1e-5, atol=1e-5)
+
+
 def test_initial_weights_keep_the_variance_of_rectified_inputs():
     weight = np.asarray(Convolution(16, 32, gain=0.7, key=KEY).weight, np.float64)
     expected = 0.7**2 * 2 / (9 * 16)
