@@ -98,7 +98,7 @@ def test_tiles_joined_are_the_whole_and_all_are_reported(kind, shape, tiles):
     np.testing.assert_allclose(found.planes, brighten(noisy), rtol=0, atol=atol)
     if kind == "baseline":
         assert found.converged is None
-        assert set(found.steps) == {SMALL.side if tiles > 1 else 24}
+        assert set(found.steps) == {SMALL.size(shape[-2]) if tiles > 1 else 24}
     else:
         assert found.converged == 1.0
         assert found.steps.min() >= 1
@@ -109,22 +109,32 @@ def test_tiles_joined_are_the_whole_and_all_are_reported(kind, shape, tiles):
 def test_every_pixel_is_covered_whatever_the_shape(height, width, planes):
     stack = picture(planes, height, width)
     tiles = _cut(stack, SMALL)
-    assert tiles.shape[1:] == (SMALL.side, SMALL.side)
+    assert tiles.shape[1:] == (SMALL.size(height), SMALL.size(width))
+    assert max(tiles.shape[1:]) <= SMALL.side
     joined = _join(tiles, stack.shape, SMALL)
     np.testing.assert_allclose(joined, stack, rtol=0, atol=1e-6)
     assert num_tiles(stack, SMALL) == (len(tiles) if height * width > SMALL.largest else planes)
 
 
-@pytest.mark.parametrize("length", [256, 257, 447, 448, 449, 512, 1000, 4032])
-def test_tiles_along_a_side_overlap_by_two_rims_and_end_with_it(length):
+@pytest.mark.parametrize("length", [5, 512, 513, 600, 959, 960, 961, 1000, 2048, 4032])
+def test_tiles_along_a_side_overlap_by_two_rims_at_least_and_end_with_it(length):
     tiling = Tiling()
-    places, (tile, rim) = np.array(tiling.places(length)), (tiling.side, tiling.rim)
+    places, size = np.array(tiling.places(length)), tiling.size(length)
     assert places[0] == 0
-    assert places[-1] == length - tile
-    steps = np.diff(places)
-    assert (steps > 0).all()
-    assert (steps[:-1] == tile - 2 * rim).all()
-    assert (steps <= tile - 2 * rim).all()
+    assert places[-1] == length - size
+    assert (np.diff(places) > 0).all()
+    assert (np.diff(places) <= size - 2 * tiling.rim).all()
+    # With tiles of full size there would be as many.
+    assert size <= tiling.side
+    assert len(places) == max(1, -(-(length - 64) // (512 - 64)))
+
+
+@pytest.mark.parametrize(("length", "size"), [(2048, 464), (600, 336), (513, 296), (960, 512)])
+def test_tiles_are_no_larger_than_their_number_asks_for(length, size):
+    # n tiles that overlap by 64 cover n size - 64 (n - 1) pixels; sizes are multiples of 8.
+    assert Tiling().size(length) == size
+    number = Tiling().number(length)
+    assert number * (size - 8) - 64 * (number - 1) < length <= number * size - 64 * (number - 1)
 
 
 def test_tiles_that_disagree_are_blended_without_a_seam():
@@ -137,13 +147,6 @@ def test_tiles_that_disagree_are_blended_without_a_seam():
     np.testing.assert_allclose(
         row[8:12], np.arange(1, 5) / (np.arange(1, 5) + SMALL.rim), rtol=1e-6
     )
-
-
-def test_a_side_shorter_than_a_tile_is_filled_up_with_its_mirror_image():
-    stack = picture(1, 7, 90)
-    first = _cut(stack, SMALL)[0]
-    expected = np.concatenate([stack[0, :, :16], stack[0, ::-1, :16], stack[0, :2, :16]])
-    np.testing.assert_array_equal(first, expected)
 
 
 @pytest.fixture(scope="module")

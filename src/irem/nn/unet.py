@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from irem.checks import count
+from irem.nn.convolving import convolve
 from irem.nn.fitting import check_depth
 
 
@@ -48,38 +49,25 @@ class Convolution(eqx.Module):
         self.bias = jnp.zeros(num_out) if bias else None
         self.shrink = shrink
 
+    def split(self, first: int) -> tuple[Convolution, Convolution]:
+        """Return convolutions of the `first` channels and of the others, which sum to this one."""
+        one = eqx.tree_at(lambda c: c.weight, self, self.weight[:, :, :first])
+        other = eqx.tree_at(
+            lambda c: (c.weight, c.bias),
+            self,
+            (self.weight[:, :, first:], None),
+            is_leaf=lambda leaf: leaf is None,
+        )
+        return one, other
+
     def __call__(self, features: Float[Array, "h w num_in"]) -> Float[Array, "..."]:
         """Return the convolved features."""
         size = self.weight.shape[0]
         if self.shrink:
             out = _matrix_product(_squares(features, size), self.weight)
         else:
-            # On a CPU, gradients of convolutions inside loops take ten times as long as products.
-            out = jax.lax.platform_dependent(
-                features, self.weight, cpu=_shifted_products, default=_convolve
-            )
+            out = convolve(features, self.weight)
         return out if self.bias is None else out + self.bias
-
-
-def _convolve(
-    features: Float[Array, "h w i"], weight: Float[Array, "size size i o"]
-) -> Float[Array, "h w o"]:
-    layout = ("NHWC", "HWIO", "NHWC")
-    return jax.lax.conv_general_dilated(
-        features[None], weight, (1, 1), "SAME", dimension_numbers=layout
-    )[0]
-
-
-def _shifted_products(
-    features: Float[Array, "h w i"], weight: Float[Array, "size size i o"]
-) -> Float[Array, "h w o"]:
-    """The same as a sum over the places of the kernel."""
-    (height, width, _), size = features.shape, weight.shape[0]
-    around = ((size - 1) // 2, size // 2)
-    padded = jnp.pad(features, (around, around, (0, 0)))
-    shifts = [(i, j) for i in range(size) for j in range(size)]
-    parts = [padded[i : i + height, j : j + width] for i, j in shifts]
-    return _matrix_product(jnp.concatenate(parts, axis=-1), weight)
 
 
 def _squares(features: Float[Array, "h w c"], size: int) -> Float[Array, "..."]:
@@ -204,12 +192,11 @@ class NoiseNet(eqx.Module):
     ) -> Callable[[Float[Array, "h w"]], Float[Array, "h w"]]:
         """Encode the picture; return the map from a candidate to the noise."""
         mean, (height, width) = x.mean(), x.shape
-        encoded = self.encoder(_mirrored(x - mean))
+        join_x, join_y = self.join.split(-4)
+        encoded = join_x(self.encoder(_mirrored(x - mean)))
 
         def noise(y: Float[Array, "h w"]) -> Float[Array, "h w"]:
-            features = self.join(
-                jnp.concatenate([encoded, _squares(_mirrored(y - mean)[..., None], 2)], axis=-1)
-            )
+            features = encoded + join_y(_squares(_mirrored(y - mean)[..., None], 2))
             features = _through(self.head, features)
             return _unfold(self.readout(features))[:height, :width, 0]
 

@@ -11,23 +11,24 @@ import jax
 import numpy as np
 from jaxtyping import Float, Int, PRNGKeyArray
 
+from irem.apps.pictures.fixed_points import clean
 from irem.checks import numeric
-from irem.descent import Reason, solve
+from irem.descent import Reason
 from irem.errors import InputError
 from irem.evaluation import Answering
 
 
 @dataclasses.dataclass(frozen=True)
 class Tiling:
-    """How pictures that are large are cut into squares that overlap.
+    """How pictures that are large are cut into tiles that overlap.
 
     Arguments:
-        side: Height and width of a square.
-        rim: Pixels at each side of a square that its neighbours share.
+        side: Largest height and width of a tile.
+        rim: Pixels at each side of a tile that its neighbours share.
         largest: Pictures of at most so many pixels are not cut.
     """
 
-    side: int = 256
+    side: int = 512
     rim: int = 32
     largest: int = 512 * 512
 
@@ -35,11 +36,21 @@ class Tiling:
         """Return whether a picture of this shape is not cut."""
         return math.prod(shape[-2:]) <= self.largest
 
+    def number(self, length: int) -> int:
+        """Return how many tiles there are along a side."""
+        return max(1, math.ceil((length - 2 * self.rim) / (self.side - 2 * self.rim)))
+
+    def size(self, length: int) -> int:
+        """Return how long tiles are along a side: as short as their number allows."""
+        number = self.number(length)
+        shortest = math.ceil((length + 2 * self.rim * (number - 1)) / number)
+        # Networks fill pictures up to a multiple of 8.
+        return min(length, self.side, 8 * math.ceil(shortest / 8))
+
     def places(self, length: int) -> list[int]:
-        """Return where squares begin along a side, the last one flush with its end."""
-        inner = self.side - 2 * self.rim
-        number = math.ceil((length - 2 * self.rim) / inner)
-        return [min(i * inner, length - self.side) for i in range(number)]
+        """Return where tiles begin along a side, evenly, the last one flush with its end."""
+        number, rest = self.number(length), length - self.size(length)
+        return [i * rest // max(1, number - 1) for i in range(number)]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,7 +80,8 @@ def denoise(
     """Take the noise out of a picture.
 
     A picture of more than 512 x 512 pixels is cleaned in overlapping tiles, which are blended, so
-    that memory does not grow with its size.
+    that memory does not grow with its size. On the convolutional energy, steps go to what the
+    network takes for the clean picture; where those do not end at a minimum, along the gradient.
 
     Arguments:
         model: A model that was trained on `denoise`.
@@ -93,22 +105,18 @@ def denoise(
     stack = planes.reshape(-1, *planes.shape[-2:])
     whole = tiling.is_small(stack.shape)
     tiles = stack if whole else _cut(stack, tiling)
-    clean, steps, reasons = np.empty_like(tiles), [], []
-    at_once = 1 if whole else 4
-    for first in range(0, len(tiles), at_once):
-        some = tiles[first : first + at_once]
-        # A last batch that is not full is filled up: one shape compiles, not two.
-        x = np.concatenate([some, np.repeat(some[-1:], at_once - len(some), axis=0)])
-        found = solve(model, x, max_steps=max_steps, key=jax.random.fold_in(key, first))
-        clean[first : first + at_once] = np.asarray(found.y)[: len(some)]
-        steps.append(np.asarray(found.steps)[: len(some)])
+    cleaned, steps, reasons = np.empty_like(tiles), [], []
+    for i in range(len(tiles)):
+        found = clean(model, tiles[i : i + 1], max_steps=max_steps, key=jax.random.fold_in(key, i))
+        cleaned[i] = np.asarray(found.y)[0]
+        steps.append(np.asarray(found.steps))
         if found.reason is not None:
-            reasons.append(np.asarray(found.reason)[: len(some)])
+            reasons.append(np.asarray(found.reason))
         if on_tiles is not None:
-            on_tiles(len(some))
+            on_tiles(1)
     minima = [r for r in Reason if r.is_minimum]
     return Denoised(
-        (clean if whole else _join(clean, stack.shape, tiling)).reshape(planes.shape),
+        (cleaned if whole else _join(cleaned, stack.shape, tiling)).reshape(planes.shape),
         np.concatenate(steps),
         float(np.isin(np.concatenate(reasons), minima).mean()) if reasons else None,
     )
@@ -120,34 +128,32 @@ def num_tiles(planes: np.ndarray, tiling: Tiling | None = None) -> int:
     sides = planes.shape[-2:]
     parts = 1
     if not tiling.is_small(sides):
-        parts = math.prod(len(tiling.places(max(n, tiling.side))) for n in sides)
+        parts = math.prod(tiling.number(n) for n in sides)
     return parts * math.prod(planes.shape[:-2])
 
 
 def _cut(stack: np.ndarray, tiling: Tiling) -> np.ndarray:
-    """All tiles of all planes; a side shorter than a tile is mirrored at its end."""
-    side = tiling.side
-    below, right = (max(0, side - n) for n in stack.shape[1:])
-    padded = np.pad(stack, ((0, 0), (0, below), (0, right)), mode="symmetric")
-    rows, columns = (tiling.places(n) for n in padded.shape[1:])
-    return np.stack([p[r : r + side, c : c + side] for p in padded for r in rows for c in columns])
+    """All tiles of all planes."""
+    sides = stack.shape[1:]
+    (tall, wide), (rows, columns) = map(tiling.size, sides), map(tiling.places, sides)
+    return np.stack([p[r : r + tall, c : c + wide] for p in stack for r in rows for c in columns])
 
 
 def _join(tiles: np.ndarray, shape: tuple[int, ...], tiling: Tiling) -> np.ndarray:
     """Planes of `shape` from their tiles; where tiles overlap, the nearer one counts more."""
-    planes, height, width = shape
-    side = tiling.side
-    tall, wide = max(height, side), max(width, side)
-    ramp = np.minimum(np.arange(side) + 1, np.arange(side)[::-1] + 1).astype(np.float32)
-    ramp = np.minimum(ramp, tiling.rim)
-    weight = np.outer(ramp, ramp)
-    total = np.zeros((planes, tall, wide), np.float32)
-    weights = np.zeros((tall, wide), np.float32)
-    corners = [(r, c) for r in tiling.places(tall) for c in tiling.places(wide)]
-    for (row, column), some in zip(
-        corners, tiles.reshape(planes, len(corners), side, side).swapaxes(0, 1), strict=True
-    ):
-        here = (slice(row, row + side), slice(column, column + side))
+    tall, wide = tiles.shape[1:]
+    weight = np.outer(_ramp(tall, tiling.rim), _ramp(wide, tiling.rim))
+    total, weights = np.zeros(shape, np.float32), np.zeros(shape[1:], np.float32)
+    corners = [(r, c) for r in tiling.places(shape[1]) for c in tiling.places(shape[2])]
+    of_planes = tiles.reshape(shape[0], len(corners), tall, wide)
+    for (row, column), some in zip(corners, of_planes.swapaxes(0, 1), strict=True):
+        here = (slice(row, row + tall), slice(column, column + wide))
         total[:, *here] += weight * some
         weights[here] += weight
-    return (total / weights)[:, :height, :width]
+    return total / weights
+
+
+def _ramp(length: int, rim: int) -> np.ndarray:
+    """Weights that rise over a rim from both ends."""
+    from_ends = np.minimum(np.arange(length), np.arange(length)[::-1]) + 1
+    return np.minimum(from_ends, rim).astype(np.float32)
