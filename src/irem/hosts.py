@@ -82,10 +82,20 @@ def of_first(values: np.ndarray) -> np.ndarray:
     return values if hosts() == 1 else np.asarray(multihost_utils.broadcast_one_to_all(values))
 
 
-def wait_for_all(where: str) -> None:
-    """Wait until every host is here."""
-    if hosts() > 1:
-        multihost_utils.sync_global_devices(where)
+def together(action: Callable[[], Found]) -> Found:
+    """Do something on every host and wait for all; what one of them refuses, all refuse."""
+    if hosts() == 1:
+        return action()
+    found, refusal = None, ""
+    try:
+        found = action()
+    except InputError as error:
+        refusal = str(error)
+    letters = gather_numbers(*refusal.encode()[:_MOST_LETTERS].ljust(_MOST_LETTERS, b"\0"))
+    texts = (bytes(row.astype(np.uint8)).rstrip(b"\0") for row in letters)
+    for text in filter(None, texts):
+        raise InputError(text.decode(errors="ignore"))
+    return found  # pyright: ignore[reportReturnType]
 
 
 def first_alone(action: Callable[[], Found]) -> Found | None:
@@ -94,18 +104,7 @@ def first_alone(action: Callable[[], Found]) -> Found | None:
     Returns:
         On the first host what `action` returned, else `None`.
     """
-    if hosts() == 1:
-        return action()
-    found, refusal = None, ""
-    if is_first():
-        try:
-            found = action()
-        except InputError as error:
-            refusal = str(error)
-    refusal = _text_of_first(refusal)
-    if refusal:
-        raise InputError(refusal)
-    return found
+    return together(lambda: action() if is_first() else None)
 
 
 def check_same(what: str, text: str) -> None:
@@ -118,14 +117,6 @@ def check_same(what: str, text: str) -> None:
         raise InputError(
             f"Host {others[0]} was given another {what} than host 0; start all hosts alike."
         )
-
-
-def _text_of_first(text: str) -> str:
-    """The text of the first host, shortened if it is very long."""
-    letters = np.zeros(_MOST_LETTERS, np.uint8)
-    own = text.encode()[:_MOST_LETTERS]
-    letters[: len(own)] = np.frombuffer(own, np.uint8)
-    return bytes(of_first(letters)).rstrip(b"\0").decode(errors="ignore")
 
 
 def _not_joined(coordinator: str | None, error: Exception) -> str:

@@ -56,7 +56,8 @@ def _minimise(
     filled_x, filled_y0 = _filled(x, y0, mesh.size)
     whole, apart = (NamedSharding(mesh, PartitionSpec(*axes)) for axes in ((), (_PROBLEMS,)))
     descent = map_arrays(lambda a: jax.device_put(a, whole), descent)
-    return minimise_apart(descent, *jax.device_put((filled_x, filled_y0), apart), mesh, slots)
+    filled_x, filled_y0 = jax.device_put((filled_x, filled_y0), apart)
+    return minimise_apart(descent, filled_x, filled_y0, mesh, slots)
 
 
 @eqx.filter_jit

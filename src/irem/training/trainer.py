@@ -41,7 +41,7 @@ from irem.training.layout import ALONE, Layout
 from irem.training.optimisers import OPTIMISERS, AbstractOptimiser, Adam
 from irem.training.progress import Progress
 from irem.training.replay import REPLAYS, AbstractReplay, NoReplay, Replay
-from irem.training.run import FORMAT, History, Run, unstack
+from irem.training.run import FORMAT, SETTINGS, History, Run, read_settings, unstack
 from irem.training.validation import Validation, is_best
 from irem.trees import is_key, map_arrays
 from irem.version import __version__
@@ -118,7 +118,8 @@ def train(
         rule = rule.transformation(int(iterations))
     keys, methods = _stack(key, method)
     layout = Layout.of(keys.size, int(batch_size))
-    replay = replay.for_parts(layout.parts)
+    checkpoints = Checkpoints(out) if isinstance(out, str | Path) else out
+    replay = replay.for_parts(_parts_before(checkpoints) or layout.parts)
     training = Training(task.for_chunk(0), rule, replay, average, int(batch_size))
     one = method if key.ndim == 0 else map_arrays(lambda a: a[0], method)
     _check_fit(_on(training, ALONE), one, keys, layout)
@@ -126,7 +127,6 @@ def train(
     if validation is not None:
         settings["validation"] = validation.describe()
     check_same("task, method or setting", json.dumps(settings))
-    checkpoints = Checkpoints(out) if isinstance(out, str | Path) else out
     with _told_if_out_of_memory():
         steps = _Steps(_on(training, layout), task, int(iterations), validation)
         states = init_stack(steps.training, methods, keys)
@@ -164,6 +164,13 @@ def _describe(
     }
     # As a file has them: lists for tuples, and what JSON cannot hold in words.
     return json.loads(json.dumps(settings, default=repr))
+
+
+def _parts_before(checkpoints: Checkpoints | None) -> int | None:
+    """Return into how many parts the replay of a run to be resumed was split."""
+    if checkpoints is None or not checkpoints.resume or not (checkpoints.path / SETTINGS).exists():
+        return None
+    return read_settings(checkpoints.path).get("replay", {}).get("parts")
 
 
 def _on(training: Training, layout: Layout) -> Training:

@@ -1,0 +1,70 @@
+"""Options about the devices and hosts that share the work of a command."""
+
+import contextlib
+import dataclasses
+from collections.abc import Iterator
+from typing import Annotated
+
+import jax
+import typer
+
+from irem.devices import Devices
+from irem.hosts import hosts, join_hosts
+
+
+@dataclasses.dataclass(frozen=True)
+class DeviceOptions:
+    """Which devices share the work."""
+
+    devices: Annotated[
+        int | None,
+        typer.Option(
+            help="Number of devices that share the work, of all hosts together.",
+            show_default="1; with --hosts all",
+        ),
+    ] = None
+    hosts: Annotated[
+        bool,
+        typer.Option(
+            "--hosts",
+            help="Share the work with the other hosts of a job of Slurm, Open MPI or Kubernetes.",
+        ),
+    ] = False
+    coordinator: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS:PORT",
+            help="Where the first host is, if no such job says it.",
+            show_default="as the job says",
+        ),
+    ] = None
+    num_hosts: Annotated[
+        int | None, typer.Option(help="Number of hosts.", show_default="as the job says")
+    ] = None
+    host_id: Annotated[
+        int | None,
+        typer.Option(help="Number of this host, from 0.", show_default="as the job says"),
+    ] = None
+
+    @contextlib.contextmanager
+    def entered(self) -> Iterator[None]:
+        """Come together with the other hosts, and share what follows among the devices."""
+        given = (self.coordinator, self.num_hosts, self.host_id)
+        if self.hosts or any(g is not None for g in given):
+            join_hosts(*given)
+        if self.devices is None and hosts() == 1:
+            yield
+            return
+        try:
+            with Devices(self.devices):
+                yield
+        except jax.errors.JaxRuntimeError as error:
+            if hosts() == 1:
+                raise
+            reason = str(error).splitlines()[0]
+            typer.echo(
+                f"irem: Another host ended or cannot be reached ({reason:.200}); start all hosts "
+                "again, for training with --resume.",
+                err=True,
+            )
+            raise typer.Exit(1) from error
