@@ -5,7 +5,6 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Annotated
 
-import jax
 import typer
 
 from irem.devices import Devices
@@ -55,16 +54,5 @@ class DeviceOptions:
         if self.devices is None and hosts() == 1:
             yield
             return
-        try:
-            with Devices(self.devices):
-                yield
-        except jax.errors.JaxRuntimeError as error:
-            if hosts() == 1:
-                raise
-            reason = str(error).splitlines()[0]
-            typer.echo(
-                f"irem: Another host ended or cannot be reached ({reason:.200}); start all hosts "
-                "again, for training with --resume.",
-                err=True,
-            )
-            raise typer.Exit(1) from error
+        with Devices(self.devices):
+            yield

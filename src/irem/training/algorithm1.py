@@ -83,10 +83,10 @@ def iterate(training: Training, state: TrainState) -> tuple[TrainState, StepInfo
         state.method, start, key_loss, training.layout
     )
     # Devices that share the batch average what each found in its own part.
-    entries = jnp.asarray(_entries(start.problem), float)
     answers = _moments(jax.vmap(state.method.in_units)(start.problem))
-    found = training.layout.mean((loss, gradient, answers), entries)
-    loss, gradient, (mean, square, within) = found
+    loss, gradient, (mean, square, within) = training.layout.mean(
+        (loss, gradient, answers), _entries(start.problem)
+    )
 
     # Update theta with the optimiser.
     norm = optax.tree.norm(gradient)

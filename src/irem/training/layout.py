@@ -9,12 +9,13 @@ from typing import Any, ClassVar, TypeVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, PyTree
 
 from irem.devices import entered, make_mesh
 from irem.errors import InputError
-from irem.trees import map_arrays
+from irem.trees import is_key, map_arrays
 
 Tree = TypeVar("Tree")
 
@@ -78,14 +79,22 @@ class Layout:
 
         return map_arrays(rows, tree)
 
-    def mean(self, tree: Tree, weight: Array | float) -> Tree:
-        """Return the weighted mean over the devices that share a batch: one message to all."""
+    def mean(self, tree: Tree, weight: Array | int) -> Tree:
+        """Return the weighted mean over the devices that share a batch: one message to all.
+
+        Arguments:
+            tree: What this device found.
+            weight: How much that counts; a plain number is that of every device.
+        """
         if self.parts == 1:
             return tree
-        # Where a part has nothing that counts, its mean is not finite.
-        weighted = map_arrays(lambda a: jnp.where(weight > 0, a * weight, 0), tree)
-        arrays, rest = eqx.partition(weighted, eqx.is_array)
-        arrays, total = jax.lax.psum((arrays, jnp.asarray(weight, float)), Layout.PARTS)
+        arrays, rest = eqx.partition(tree, eqx.is_array)
+        if isinstance(weight, int):
+            arrays, total = jax.lax.psum(arrays, Layout.PARTS), self.parts
+        else:
+            # Where a part has nothing that counts, its mean is not finite.
+            weighted = map_arrays(lambda a: jnp.where(weight > 0, a * weight, 0), arrays)
+            arrays, total = jax.lax.psum((weighted, weight), Layout.PARTS)
         return eqx.combine(map_arrays(lambda a: a / total, arrays), rest)
 
     @property
@@ -105,11 +114,10 @@ class Layout:
         arrays, rest = eqx.partition(tree, eqx.is_array)
         mesh, is_spec = self.mesh, lambda leaf: isinstance(leaf, PartitionSpec)
 
-        def of_leaves(spec: PartitionSpec, part: PyTree) -> PyTree:
-            return jax.tree.map(lambda _: NamedSharding(mesh, spec), part)
+        def put(spec: PartitionSpec, part: PyTree) -> PyTree:
+            return jax.tree.map(lambda array: _put(array, NamedSharding(mesh, spec)), part)
 
-        shardings = jax.tree.map(of_leaves, specs, arrays, is_leaf=is_spec)
-        return eqx.combine(jax.device_put(arrays, shardings), rest)
+        return eqx.combine(jax.tree.map(put, specs, arrays, is_leaf=is_spec), rest)
 
     def gather(self, tree: Tree) -> Tree:
         """Return a tree with whole arrays on the device of JAX, on every host."""
@@ -121,6 +129,16 @@ class Layout:
         # A copy: the states are donated to the next chunk.
         here = jax.tree.map(lambda a: jnp.array(a.addressable_data(0)), everywhere)
         return eqx.combine(jax.device_put(here, jax.local_devices()[0]), rest)
+
+
+def _put(array: Array, sharding: NamedSharding) -> Array:
+    """An array, which all hosts have or which is there already, on its devices; none is sent."""
+    if sharding.is_equivalent_to(array.sharding, array.ndim):
+        return array
+    if is_key(array):
+        return jax.random.wrap_key_data(_put(jax.random.key_data(array), sharding))
+    whole = np.array(array)  # a copy, as what is made of it is donated
+    return jax.make_array_from_callback(whole.shape, sharding, lambda rows: whole[rows])
 
 
 ALONE = Layout()
