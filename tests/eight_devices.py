@@ -23,9 +23,8 @@ from irem.descent.devices import minimise_apart
 from irem.descent.rules import make_descent
 from irem.devices import make_mesh, on_each
 from irem.training import Adam, Checkpoints, Layout, Recipe, Training, run_chunk
-from irem.training.algorithm1 import init_stack
+from irem.training.algorithm1 import init_stack, laid_out
 from irem.training.averages import ExponentialAverage
-from irem.training.trainer import _on
 
 TASK = irem.tasks.get("addition", size=4)
 BATCH = 16
@@ -95,7 +94,7 @@ def sent_in_training(seeds):
         layout = Layout.of(seeds, BATCH)
     optimiser = Adam().transformation(100)
     replay = irem.Replay(capacity=64).for_parts(layout.parts)
-    training = _on(Training(TASK, optimiser, replay, ExponentialAverage(), BATCH), layout)
+    training = laid_out(Training(TASK, optimiser, replay, ExponentialAverage(), BATCH), layout)
     states = init_stack(training, stack, keys)
     weights = sum(a.size for a in jax.tree.leaves(eqx.filter(stack, eqx.is_array))) // seeds
     chunk = lambda training, states: run_chunk(training, states, 100)  # noqa: E731

@@ -2,6 +2,8 @@
 
 import contextlib
 import dataclasses
+import os
+import sys
 from collections.abc import Iterator
 from typing import Annotated
 
@@ -49,10 +51,25 @@ class DeviceOptions:
     def entered(self) -> Iterator[None]:
         """Come together with the other hosts, and share what follows among the devices."""
         given = (self.coordinator, self.num_hosts, self.host_id)
-        if self.hosts or any(g is not None for g in given):
-            join_hosts(*given)
-        if self.devices is None and hosts() == 1:
+        with contextlib.ExitStack() as stack:
+            if self.hosts or any(g is not None for g in given):
+                stack.enter_context(_results_alone_on_stdout())
+                join_hosts(*given)
+            if self.devices is not None or hosts() > 1:
+                stack.enter_context(Devices(self.devices))
             yield
-            return
-        with Devices(self.devices):
+
+
+@contextlib.contextmanager
+def _results_alone_on_stdout() -> Iterator[None]:
+    """Send to standard error what libraries print, as that by which JAX's CPUs talk does."""
+    sys.stdout.flush()
+    kept, python = os.dup(1), sys.stdout
+    os.dup2(2, 1)
+    try:
+        with open(kept, "w", encoding="utf-8", closefd=False) as sys.stdout:
             yield
+    finally:
+        sys.stdout = python
+        os.dup2(kept, 1)
+        os.close(kept)

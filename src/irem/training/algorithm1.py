@@ -159,6 +159,13 @@ def init(training: Training, method: AbstractMethod, key: PRNGKeyArray) -> Train
     return TrainState(method, optimiser, replay, average, key, jnp.zeros((), jnp.int32))
 
 
+def laid_out(training: Training, layout: Layout) -> Training:
+    """Return what stays the same in training, with its arrays on the devices of a layout."""
+    replay = training.replay.over(layout)
+    training = dataclasses.replace(training, replay=replay, layout=layout)
+    return layout.spread(training, PartitionSpec())
+
+
 def init_stack(
     training: Training, methods: AbstractMethod, keys: Key[Array, " models"]
 ) -> TrainState:

@@ -31,6 +31,7 @@ from irem.training.algorithm1 import (
     init,
     init_stack,
     iterate,
+    laid_out,
     run_chunk,
     sample,
     state_specs,
@@ -122,13 +123,13 @@ def train(
     replay = replay.for_parts(_parts_before(checkpoints) or layout.parts)
     training = Training(task.for_chunk(0), rule, replay, average, int(batch_size))
     one = method if key.ndim == 0 else map_arrays(lambda a: a[0], method)
-    _check_fit(_on(training, ALONE), one, keys, layout)
+    _check_fit(laid_out(training, ALONE), one, keys, layout)
     settings = _describe(training, method, optimiser, int(iterations), keys)
     if validation is not None:
         settings["validation"] = validation.describe()
     check_same("task, method or setting", json.dumps(settings))
     with _told_if_out_of_memory():
-        steps = _Steps(_on(training, layout), task, int(iterations), validation)
+        steps = _Steps(laid_out(training, layout), task, int(iterations), validation)
         states = init_stack(steps.training, methods, keys)
         states, history, best = _run(steps, states, settings, checkpoints, progress)
     chosen = steps.averaged(states) if best is None else best
@@ -171,13 +172,6 @@ def _parts_before(checkpoints: Checkpoints | None) -> int | None:
     if checkpoints is None or not checkpoints.resume or not (checkpoints.path / SETTINGS).exists():
         return None
     return read_settings(checkpoints.path).get("replay", {}).get("parts")
-
-
-def _on(training: Training, layout: Layout) -> Training:
-    """Return what stays the same in training, on the devices of a layout."""
-    replay = training.replay.over(layout)
-    laid_out = dataclasses.replace(training, replay=replay, layout=layout)
-    return layout.spread(laid_out, PartitionSpec())
 
 
 class _Steps(NamedTuple):
