@@ -1,5 +1,6 @@
 """Two processes that work on one task over loopback, as two hosts would."""
 
+import json
 import os
 import socket
 import subprocess
@@ -21,8 +22,8 @@ TRAIN = [
     *("--set", "task.size=4", "--set", "energy.width=8", "--set", "replay.capacity=64"),
     *("--checkpoint-seconds", "0", "--resume"),
 ]
-LENGTH = 300
-SECONDS = 240
+LENGTH = 200
+SECONDS = 600
 
 
 @pytest.fixture(scope="module")
@@ -41,18 +42,20 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def start(*arguments, cache, number=2):
-    """The same command as so many processes that know of each other."""
-    port, pipe = free_port(), subprocess.PIPE
-    together = ["--coordinator", f"127.0.0.1:{port}", "--num-hosts", str(number)]
-    command = [sys.executable, "-m", "irem", *map(str, arguments), *together, "--host-id"]
-    options = {"env": os.environ | cache, "stdout": pipe, "stderr": pipe, "text": True}
-    return [subprocess.Popen([*command, str(host)], **options) for host in range(number)]
+def start(command, cache):
+    options = {"env": os.environ | cache, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(list(map(str, command)), text=True, **options)
 
 
-def run(*arguments, cache):
+def start_both(*arguments, cache):
+    """The same command as two processes that know of each other."""
+    together = ["--coordinator", f"127.0.0.1:{free_port()}", "--num-hosts", 2, "--host-id"]
+    command = [sys.executable, "-m", "irem", *arguments, *together]
+    return [start([*command, host], cache) for host in range(2)]
+
+
+def finish(started):
     """Exit codes and output of both processes."""
-    started = start(*arguments, cache=cache)
     try:
         output = [process.communicate(timeout=SECONDS) for process in started]
     finally:
@@ -68,11 +71,39 @@ def kept(folder):
     }
 
 
+# Both commands in one process, as starting anew takes seconds.
+BOTH = """
+import sys
+import irem
+from irem.cli import main
+
+coordinator, host, *arguments = sys.argv[1:]
+irem.join_hosts(coordinator, 2, int(host))
+middle = arguments.index("--")
+for command in (arguments[:middle], arguments[middle + 1 :]):
+    sys.argv = ["irem", *command]
+    try:
+        main()
+    except SystemExit as ended:
+        if ended.code:
+            raise
+"""
+
+
 @pytest.fixture(scope="module")
 def straight(tmp_path_factory, cache):
-    """A run of two processes that nothing disturbed, and what they said."""
-    folder = tmp_path_factory.mktemp("hosts") / "straight"
-    return folder, run(*TRAIN, "--iterations", LENGTH, "--out", folder, cache=cache)
+    """A run of two processes that nothing disturbed, and the folder of problems they answered."""
+    folder = tmp_path_factory.mktemp("hosts")
+    x = np.random.default_rng(0).uniform(-1, 1, (7, 2, 4)).astype(np.float32)
+    np.save(folder / "x.npy", x)
+    train = [*TRAIN, "--iterations", LENGTH, "--out", folder / "run"]
+    solve = ["solve", folder / "run", folder / "x.npy", "--out", folder / "two.npz"]
+    port = free_port()
+    started = [
+        start([sys.executable, "-c", BOTH, f"127.0.0.1:{port}", host, *train, "--", *solve], cache)
+        for host in range(2)
+    ]
+    return folder, finish(started)
 
 
 def test_two_processes_train_one_model_and_keep_it_once(straight):
@@ -80,19 +111,35 @@ def test_two_processes_train_one_model_and_keep_it_once(straight):
     assert (code, other_code) == (0, 0), err + other_err
     assert f"Trained {LENGTH} iterations" in out
     assert f"training {LENGTH}/{LENGTH}" in err
-    assert other_out == ""
+    assert "Trained" not in other_out
     assert "training" not in other_err
-    trained = irem.load(folder)
+    trained = irem.load(folder / "run")
     assert trained.iteration == LENGTH
     assert trained.settings["replay"]["parts"] == 2
-    assert len(list(folder.glob("events.*"))) == 1
-    assert not list(folder.glob(".*"))
+    assert len(list((folder / "run").glob("events.*"))) == 1
+    assert not list((folder / "run").glob(".*"))
+
+
+def test_every_process_answers_its_part_of_a_file(straight, monkeypatch):
+    folder, ((_, out, _), (_, other_out, _)) = straight
+    assert "Answered 7 problems" in out
+    assert "Answered" not in other_out
+    # Nothing of the parts is left.
+    assert sorted(path.name for path in folder.iterdir()) == ["run", "two.npz", "x.npy"]
+    command = ["irem", "solve", folder / "run", folder / "x.npy", "--out", folder / "one.npz"]
+    monkeypatch.setattr(sys, "argv", list(map(str, command)))
+    with pytest.raises(SystemExit, match=r"^0$"):
+        main()
+    with np.load(folder / "two.npz") as shared, np.load(folder / "one.npz") as one:
+        assert list(shared) == list(one)
+        np.testing.assert_allclose(shared["y"], one["y"], atol=1e-6)
+        np.testing.assert_array_equal(shared["verdict"], one["verdict"])
 
 
 def test_a_process_that_is_killed_and_resumed_changes_no_bit(straight, tmp_path, cache):
     folder = tmp_path / "killed"
     # It cannot come to its end before it is killed.
-    started = start(*TRAIN, "--iterations", 100_000, "--out", folder, cache=cache)
+    started = start_both(*TRAIN, "--iterations", 100_000, "--out", folder, cache=cache)
     until = time.monotonic() + SECONDS
     try:
         while not (folder / "checkpoint.safetensors").exists():
@@ -105,30 +152,13 @@ def test_a_process_that_is_killed_and_resumed_changes_no_bit(straight, tmp_path,
             process.kill()
             process.communicate()
     assert 0 < irem.load(folder).iteration < LENGTH
-    again = run(*TRAIN, "--iterations", LENGTH, "--out", folder, cache=cache)
-    assert [code for code, *_ in again] == [0, 0]
-    assert kept(folder) == kept(straight[0])
-
-
-def test_every_process_answers_its_part_of_a_file(straight, tmp_path, cache, monkeypatch):
-    problems, out, alone = tmp_path / "x.npy", tmp_path / "two.npz", tmp_path / "one.npz"
-    np.save(problems, np.random.default_rng(0).uniform(-1, 1, (7, 2, 4)).astype(np.float32))
-    (code, said, err), (other_code, other_said, other_err) = run(
-        "solve", straight[0], problems, "--out", out, cache=cache
-    )
+    again = start_both(*TRAIN, "--iterations", LENGTH, "--out", folder, "--json", cache=cache)
+    (code, out, err), (other_code, other_out, other_err) = finish(again)
     assert (code, other_code) == (0, 0), err + other_err
-    assert "7 problems" in said
-    assert other_said == ""
-    command = ["irem", "solve", straight[0], problems, "--out", alone]
-    monkeypatch.setattr(sys, "argv", list(map(str, command)))
-    with pytest.raises(SystemExit, match=r"^0$"):
-        main()
-    with np.load(out) as shared, np.load(alone) as one:
-        assert list(shared) == list(one)
-        np.testing.assert_allclose(shared["y"], one["y"], atol=1e-6)
-        np.testing.assert_array_equal(shared["verdict"], one["verdict"])
-    # Nothing of the parts is left.
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["one.npz", "two.npz", "x.npy"]
+    # Whatever libraries print goes elsewhere.
+    assert json.loads(out)["iterations"] == LENGTH
+    assert other_out == ""
+    assert kept(folder) == kept(straight[0] / "run")
 
 
 def test_what_one_host_refuses_all_refuse(monkeypatch):
