@@ -48,10 +48,12 @@ def start(command, cache):
 
 
 def start_both(*arguments, cache):
-    """The same command as two processes that know of each other."""
-    together = ["--coordinator", f"127.0.0.1:{free_port()}", "--num-hosts", 2, "--host-id"]
-    command = [sys.executable, "-m", "irem", *arguments, *together]
-    return [start([*command, host], cache) for host in range(2)]
+    """The same command as the two tasks of a job of Slurm."""
+    job = {"SLURM_JOB_ID": "1", "SLURM_STEP_NODELIST": "127.0.0.1", "SLURM_NTASKS": "2"}
+    job |= {"JAX_COORDINATOR_PORT": str(free_port())}
+    places = [{"SLURM_PROCID": str(task), "SLURM_LOCALID": str(task)} for task in range(2)]
+    command = [sys.executable, "-m", "irem", *arguments, "--hosts"]
+    return [start(command, cache | job | place) for place in places]
 
 
 def finish(started):
