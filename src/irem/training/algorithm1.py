@@ -6,7 +6,6 @@ gradient rule says through how many of them $\theta$ is differentiated; the pape
 """
 
 import dataclasses
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -180,8 +179,12 @@ def init_stack(
 
 def state_specs(layout: Layout) -> TrainState:
     """Return how the parts of a stack of states lie on the devices."""
-    whole, parts = layout.by_model, layout.by_part
-    specs: Any = TrainState(whole, whole, parts, whole, whole, whole)  # pyright: ignore[reportArgumentType]
+    names = [field.name for field in dataclasses.fields(TrainState)]
+    # Not made by its constructor, which takes arrays.
+    specs = object.__new__(TrainState)
+    for name in names:
+        of_field = layout.by_part if name == "replay" else layout.by_model
+        object.__setattr__(specs, name, of_field)
     return specs
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
+from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
 import equinox as eqx
@@ -124,11 +126,16 @@ class Layout:
         if self.mesh is None:
             return tree
         arrays, rest = eqx.partition(tree, eqx.is_array)
-        whole = NamedSharding(self.mesh, PartitionSpec())
-        everywhere = jax.jit(lambda t: t, out_shardings=whole)(arrays)
         # A copy: the states are donated to the next chunk.
-        here = jax.tree.map(lambda a: jnp.array(a.addressable_data(0)), everywhere)
+        copied = lambda array: jnp.array(array.addressable_data(0))  # noqa: E731
+        here = jax.tree.map(copied, _to_all(self.mesh)(arrays))
         return eqx.combine(jax.device_put(here, jax.local_devices()[0]), rest)
+
+
+@functools.cache
+def _to_all(mesh: Mesh) -> Callable[[PyTree], PyTree]:
+    """A function that returns arrays whole on every device; compiled once for their shapes."""
+    return jax.jit(lambda tree: tree, out_shardings=NamedSharding(mesh, PartitionSpec()))
 
 
 def _put(array: Array, sharding: NamedSharding) -> Array:
