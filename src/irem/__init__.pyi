@@ -29,6 +29,7 @@ from .descent import Step as Step
 from .descent import Trajectory as Trajectory
 from .descent import solve as solve
 from .descent import solve_pages as solve_pages
+from .devices import Devices as Devices
 from .domain import Domain as Domain
 from .domain import Rule as Rule
 from .errors import DivergenceError as DivergenceError
@@ -42,6 +43,7 @@ from .evaluation import evaluate as evaluate
 from .evaluation import trust as trust
 from .fitting import Effort as Effort
 from .fitting import fit as fit
+from .hosts import join_hosts as join_hosts
 from .methods import IREM as IREM
 from .methods import Feedforward as Feedforward
 from .methods import FullUnroll as FullUnroll

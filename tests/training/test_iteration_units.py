@@ -14,10 +14,10 @@ import irem
 from irem.formats import Vectors
 from irem.methods import AbstractMethod
 from irem.problem import Problem
-from irem.training import Candidates, NoAverage, Replay, Training, init, iterate, run_chunk
+from irem.training import Candidates, Layout, NoAverage, Replay, Training, init, iterate, run_chunk
 from irem.training.algorithm1 import (
     StepInfo,
-    _constant_error,
+    _moments,
     _objective,
     _undo_unless_finite,
     sample,
@@ -132,7 +132,7 @@ def test_the_loss_of_a_batch_is_the_mean_over_its_real_entries():
     y = jnp.zeros((2, *SHAPE))
     mask = jnp.zeros(y.shape, bool).at[0, 0].set(True).at[1, :, 0].set(True)
     for given, entries in ((None, 12), (mask, 5)):
-        value, end = _objective(method, Candidates(Problem(y, y, given), y), KEY)
+        value, end = _objective(method, Candidates(Problem(y, y, given), y), KEY, Layout())
         assert value == pytest.approx(2 * 9 / entries)
         np.testing.assert_array_equal(end, y + 1)
 
@@ -140,8 +140,11 @@ def test_the_loss_of_a_batch_is_the_mean_over_its_real_entries():
 def test_the_error_of_a_constant_is_the_variance_of_the_real_entries():
     y = jnp.array([[1.0, 3.0], [5.0, 100.0]])
     mask = jnp.array([[True, True], [True, False]])
-    assert _constant_error(Problem(y, y)) == pytest.approx(np.var([1, 3, 5, 100]))
-    assert _constant_error(Problem(y, y, mask)) == pytest.approx(np.var([1, 3, 5]))
+    for given, real in ((None, [1, 3, 5, 100]), (mask, [1, 3, 5])):
+        mean, square, variance = _moments(Problem(y, y, given))
+        assert mean == pytest.approx(np.mean(real))
+        assert square == pytest.approx(np.mean(real) ** 2)
+        assert variance == pytest.approx(np.var(real))
 
 
 def stacked(*weights):

@@ -323,7 +323,7 @@ def test_the_memory_of_a_training_is_asked_for_before_it_begins(seeds, monkeypat
 def test_one_model_of_a_stack_is_what_has_to_fit(monkeypatch):
     fitted = []
     stopped(monkeypatch)
-    monkeypatch.setattr(trainer, "_check_fit", lambda _, one, keys: fitted.append((one, keys.size)))
+    monkeypatch.setattr(trainer, "_check_fit", lambda _, one, k, __: fitted.append((one, k.size)))
     pair = jax.tree.map(lambda leaf: jnp.stack([leaf, 1 + leaf]), method())
     for model, key, seeds in ((method(), KEY, 1), (pair, jax.random.split(KEY, 2), 2)):
         with pytest.raises(Exception, match="reached"):

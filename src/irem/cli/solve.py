@@ -27,13 +27,16 @@ from irem.cli.common import (
     progress_bar,
     refuse_fitted,
 )
+from irem.cli.devices import DeviceOptions
 from irem.cli.documents import SUFFIXES, Documents
+from irem.cli.hosts import answer_own_part
 from irem.cli.names import AbstractNames, NodeNames
 from irem.cli.problem_files import read_problems
 from irem.cli.tally import Tally
 from irem.descent import Energy, Solution, default_max_steps
 from irem.errors import InputError
 from irem.evaluation import Calibration, read_calibrations
+from irem.hosts import first_alone, hosts, is_first
 from irem.problem import Graph
 from irem.tasks import AbstractTask
 from irem.training import Run, solve_checked
@@ -45,7 +48,7 @@ _CALIBRATION_PROBLEMS = 1000
 
 @dataclasses.dataclass(frozen=True)
 class StartOptions:
-    """How many first guesses and answers every problem has."""
+    """How many first guesses and answers every problem has, and where guesses are drawn from."""
 
     starts: Annotated[
         int, typer.Option(help="First guesses for each problem; the lowest energy wins.")
@@ -81,6 +84,7 @@ class StartOptions:
             show_default="that of the model",
         ),
     ] = None
+    seed: Seed = 0
 
     def arguments(self) -> dict[str, int]:
         """Return them as `irem.solve` takes them."""
@@ -125,12 +129,27 @@ def command(
     descent: DescentOptions,
     abstain: AbstainOptions,
     search: StartOptions,
+    devices: DeviceOptions,
     model: Annotated[int, typer.Option(help="Which model of a run with several seeds.")] = 0,
     problems: arrays.Problems = None,
-    seed: Seed = 0,
     json: Json = False,
 ) -> None:
     """Answer problems, and check the answers."""
+    with devices.entered():
+        _command(run, x, out, descent, abstain, search, model, problems, json)
+
+
+def _command(
+    run: Path,
+    x: Path,
+    out: Path,
+    descent: DescentOptions,
+    abstain: AbstainOptions,
+    search: StartOptions,
+    model: int,
+    problems: int | None,
+    json: bool,
+) -> None:
     _check_files(x, out)
     max_error = abstain.max_error
     _check_error(max_error, descent)
@@ -144,7 +163,9 @@ def command(
     if search.answers > 1:
         _check_several(out, pages)
     _check_domain(chosen, pages)
-    trust = None if max_error is None else (_calibration(loaded, model), max_error)
+    trust = first_alone(
+        lambda: None if max_error is None else (_calibration(loaded, model), max_error)
+    )
     tally = Tally(loaded.task.binary, options["max_steps"] or _budget(chosen, pages))
     # Who sets the rule or the budget of a descent gets that descent and no other.
     by = irem.solve if descent != DescentOptions() else solve_checked
@@ -155,7 +176,16 @@ def command(
             "Restarts keep the step rule and the budget of the model; leave out --step and "
             "--max-steps, or leave out --restarts."
         )
-    solutions = functools.partial(pages.solutions, by=by, key=fresh_key(seed, "solve"), **options)
+    options |= {"by": by, "key": fresh_key(search.seed, "solve")}
+    solutions = functools.partial(pages.solutions, **options)
+    if hosts() > 1:
+        if isinstance(pages, Documents):
+            raise InputError(
+                f"'{x}' is answered by one host; leave out --hosts, or give a file of numbers."
+            )
+        solutions = answer_own_part(pages, out, **options)
+        if not is_first():
+            return
     _answer(pages, out, solutions, _Filter(abstain.only_verified, trust), tally)
     tally.faults = _faults(chosen, pages) if tally.refused else ()
     if json:
@@ -229,6 +259,10 @@ class Pages(NamedTuple):
     def problems(self) -> int:
         """How many there are."""
         return len(self.x.edges) if isinstance(self.x, Graph) else len(self.x)
+
+    def part(self, rows: slice) -> "Pages":
+        """Return some of the problems; the others are not read from an array on the disk."""
+        return self._replace(x=jax.tree.map(lambda leaf: leaf[rows], self.x))
 
     def parts(self) -> Iterator[tuple[int, Any]]:
         """Yield the problems of every page, with the place of the first of them."""

@@ -10,7 +10,9 @@ import typer
 
 from irem.checks import count
 from irem.cli.common import Json, about, print_json
+from irem.cli.devices import DeviceOptions
 from irem.errors import InputError
+from irem.hosts import is_first
 from irem.interrupt import exit_code
 from irem.keys import training_keys
 from irem.training import (
@@ -107,9 +109,15 @@ def command(
     task: Annotated[str, typer.Argument(metavar="TASK", help="Name of a task; see `irem tasks`.")],
     what: RecipeOptions,
     run: RunOptions,
+    devices: DeviceOptions,
     json: Json = False,
 ) -> None:
     """Train; with --resume, what is not given comes from the run."""
+    with devices.entered():
+        _command(task, what, run, json)
+
+
+def _command(task: str, what: RecipeOptions, run: RunOptions, json: bool) -> None:
     stored = _stored(run.out) if run.resume else None
     recipe = what.read(task, None if stored is None else Recipe.of_run(stored))
     if recipe.settings["task"]["name"] != task:
@@ -123,8 +131,9 @@ def command(
     except KeyboardInterrupt:
         typer.echo(f"irem: {_stopped(run.out, recipe.length('iterations'))}", err=True)
         raise typer.Exit(exit_code()) from None
-    _report(trained, json)
-    _warn(trained)
+    if is_first():
+        _report(trained, json)
+        _warn(trained)
     if trained.diverged:
         raise typer.Exit(1)
 

@@ -10,11 +10,13 @@ from jax.core import Tracer
 from jaxtyping import Array, Float, PyTree
 
 from irem.descent.algorithm2 import minimise
+from irem.descent.devices import minimise_shared
 from irem.descent.footprint import check_descents, check_trajectory
 from irem.descent.queue import minimise_queued
 from irem.descent.recording import minimise_recorded
 from irem.descent.rules import Descent
 from irem.descent.solution import Solution
+from irem.devices import entered
 
 # How many entries of answers are descended at the same time: enough to keep the device busy, and
 # few enough for its memory (a graph energy needs a few thousand bytes for each).
@@ -48,6 +50,9 @@ def minimise_all(
     traced = any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves((x, y0)))
     if not traced:
         check_descents(descent, x, y0, slots)
+    devices = None if traced else entered()
+    if devices is not None and len(here := devices.here()) > 1:
+        return minimise_shared(here, descent, x, y0, slots, on_done)
     if problems > slots and not traced:
         return minimise_queued(descent, x, y0, slots, on_done)
     solution = minimise(descent, x, y0)

@@ -63,13 +63,32 @@ def minimise_queued(
     problems = y0.shape[0]
     queue = _open(descent, x, y0, slots)
     done = 0
-    # How many descents may still be running when slots are filled.
-    still_running = jnp.asarray(slots - math.ceil(free_share * slots), jnp.int32)
+    still_running = _still_running(slots, free_share)
     while done < problems:
         queue, stopped = _advance_and_refill((descent, x, y0, still_running), queue)
         on_done(int(stopped) - done)
         done = int(stopped)
     return queue.solutions
+
+
+def drain(descent: Descent, x: PyTree, y0: Float[Array, "problems ..."], slots: int) -> Solution:
+    """Do the same within a compiled program, which tells nothing before all have stopped.
+
+    Arguments are those of `minimise_queued`.
+    """
+    problems, still_running = y0.shape[0], _still_running(slots, FREE_SHARE)
+    first = (_open(descent, x, y0, slots), jnp.zeros((), jnp.int32))
+
+    def turn(so_far: tuple[_Queue, Array]) -> tuple[_Queue, Array]:
+        return _advance_and_refill((descent, x, y0, still_running), so_far[0])
+
+    queue, _ = jax.lax.while_loop(lambda so_far: so_far[1] < problems, turn, first)
+    return queue.solutions
+
+
+def _still_running(slots: int, free_share: float) -> Int[Array, ""]:
+    """Return how many descents may still be running when slots are filled."""
+    return jnp.asarray(slots - math.ceil(free_share * slots), jnp.int32)
 
 
 @eqx.filter_jit

@@ -27,6 +27,7 @@ from irem.descent.starts import (
     list_answers,
     lowest_of_starts,
     repeat,
+    split_key,
 )
 from irem.descent.steps import Step
 from irem.errors import InputError
@@ -164,7 +165,7 @@ def solve_pages(
     model: Energy | Baseline,
     x: np.ndarray,
     *,
-    key: PRNGKeyArray,
+    key: PRNGKeyArray | Key[Array, " problems"],
     page_size: int | None = None,
     by: Callable[..., Solution] | None = None,
     **options: Any,
@@ -177,7 +178,7 @@ def solve_pages(
     Arguments:
         model: A trained model, an energy, or a baseline.
         x: Problems along the first axis of one array.
-        key: Where first guesses are drawn from.
+        key: Where first guesses are drawn from, or one key for each problem.
         page_size: How many problems make a page; by default so many that the problems of a page
             take some tens of megabytes.
         by: What answers a page: `solve` itself, or a function like it.
@@ -197,7 +198,7 @@ def solve_pages(
 
     for page in pages:  # refuse bad problems before the first answer
         model.format.as_batch(problems(page))
-    keys, answer = jax.random.split(key, x.shape[0]), solve if by is None else by
+    keys, answer = split_key(key, x.shape[0]), solve if by is None else by
 
     def answers() -> Iterator[Solution]:
         for page in pages:

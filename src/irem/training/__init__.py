@@ -18,6 +18,7 @@ from irem.training.calibration import write_calibrations as write_calibrations
 from irem.training.folder import Checkpoints as Checkpoints
 from irem.training.folder import finish as finish
 from irem.training.folder import is_finished as is_finished
+from irem.training.layout import Layout as Layout
 from irem.training.optimisers import OPTIMISERS as OPTIMISERS
 from irem.training.optimisers import AbstractOptimiser as AbstractOptimiser
 from irem.training.optimisers import Adam as Adam
@@ -32,6 +33,7 @@ from irem.training.replay import REPLAYS as REPLAYS
 from irem.training.replay import AbstractReplay as AbstractReplay
 from irem.training.replay import Buffer as Buffer
 from irem.training.replay import Candidates as Candidates
+from irem.training.replay import InParts as InParts
 from irem.training.replay import NoReplay as NoReplay
 from irem.training.replay import Replay as Replay
 from irem.training.run import FIT as FIT

@@ -11,12 +11,15 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
+from jax.sharding import PartitionSpec
+from jaxtyping import Array, Bool, Float, Int, Key, Num, PRNGKeyArray, PyTree
 
+from irem.devices import on_each
 from irem.methods import AbstractMethod
 from irem.problem import Problem
 from irem.tasks import AbstractTask
 from irem.training.averages import AbstractAverage
+from irem.training.layout import ALONE, Layout
 from irem.training.replay import AbstractReplay, Candidates
 from irem.trees import map_arrays
 
@@ -30,6 +33,7 @@ class Training(eqx.Module):
         replay: The replay buffer $B$.
         average: Which weights the trained model has.
         batch_size: Fresh problems in an iteration.
+        layout: On which devices models and batches are.
     """
 
     task: AbstractTask
@@ -37,6 +41,7 @@ class Training(eqx.Module):
     replay: AbstractReplay
     average: AbstractAverage
     batch_size: int = eqx.field(static=True)
+    layout: Layout = eqx.field(static=True, default=ALONE)
 
 
 class TrainState(eqx.Module):
@@ -74,7 +79,12 @@ def iterate(training: Training, state: TrainState) -> tuple[TrainState, StepInfo
 
     # Generate low energy solutions by N steps of descent; take the gradient of the objective.
     (loss, end), gradient = eqx.filter_value_and_grad(_objective, has_aux=True)(
-        state.method, start, key_loss
+        state.method, start, key_loss, training.layout
+    )
+    # Devices that share the batch average what each found in its own part.
+    answers = _moments(jax.vmap(state.method.in_units)(start.problem))
+    loss, gradient, (mean, square, within) = training.layout.mean(
+        (loss, gradient, answers), _entries(start.problem)
     )
 
     # Update theta with the optimiser.
@@ -88,7 +98,7 @@ def iterate(training: Training, state: TrainState) -> tuple[TrainState, StepInfo
     ended = Candidates(start.problem, jnp.where(finite, end, start.y))
     replay = training.replay.push(state.replay, ended)
 
-    constant = _constant_error(jax.vmap(state.method.in_units)(start.problem))
+    constant = within + (square - mean**2)
     after = TrainState(method, optimiser, replay, average, state.key, state.iteration + 1)
     return after, StepInfo(loss, norm, applied, constant)
 
@@ -102,24 +112,28 @@ def sample(training: Training, method: AbstractMethod, key: PRNGKeyArray) -> Can
         return Candidates(problem, method.start(problem.x, problem.y.shape, key=key_start))
 
     keys = (jax.random.split(k, training.batch_size) for k in (key_problems, key_starts))
-    return jax.vmap(one)(*keys)
+    return jax.vmap(one)(*map(training.layout.own, keys))
 
 
 def _objective(
-    method: AbstractMethod, start: Candidates, key: PRNGKeyArray
+    method: AbstractMethod, start: Candidates, key: PRNGKeyArray, layout: Layout
 ) -> tuple[Float[Array, ""], Float[Array, "batch ..."]]:
     """Return ||y~^N - y||^2 as a mean over all real entries of the batch, and the end points."""
-    keys = jax.random.split(key, start.y.shape[0])
+    keys = layout.own(jax.random.split(key, start.y.shape[0] * layout.parts))
     squares, end = jax.vmap(lambda p, y, k: method.loss(p, y, key=k))(start.problem, start.y, keys)
-    mask = start.problem.mask
-    entries = start.problem.y.size if mask is None else mask.sum()
-    return squares.sum() / entries, end
+    return squares.sum() / _entries(start.problem), end
 
 
-def _constant_error(problem: Problem) -> Float[Array, ""]:
-    """Return the variance of all real entries of the answers of a batch."""
+def _entries(problem: Problem) -> int | Num[Array, ""]:
+    """Return the number of real entries of the answers of a batch."""
+    return problem.y.size if problem.mask is None else problem.mask.sum()
+
+
+def _moments(problem: Problem) -> tuple[Array, Array, Array]:
+    """Return the mean of all real entries of the answers of a batch, its square, their variance."""
     real = jnp.ones_like(problem.y, bool) if problem.mask is None else problem.mask > 0
-    return jnp.var(problem.y, where=real)
+    mean = jnp.mean(problem.y, where=real)
+    return mean, mean**2, jnp.var(problem.y, where=real)
 
 
 def _update(
@@ -144,6 +158,36 @@ def init(training: Training, method: AbstractMethod, key: PRNGKeyArray) -> Train
     return TrainState(method, optimiser, replay, average, key, jnp.zeros((), jnp.int32))
 
 
+def laid_out(training: Training, layout: Layout) -> Training:
+    """Return what stays the same in training, with its arrays on the devices of a layout."""
+    replay = training.replay.over(layout)
+    training = dataclasses.replace(training, replay=replay, layout=layout)
+    return layout.spread(training, PartitionSpec())
+
+
+def init_stack(
+    training: Training, methods: AbstractMethod, keys: Key[Array, " models"]
+) -> TrainState:
+    """Return the states of several models before the first iteration, where they are to be."""
+    layout, each = training.layout, eqx.filter_vmap(init, in_axes=(None, 0, 0))
+    if layout.mesh is None:
+        return each(training, methods, keys)
+    in_specs = (PartitionSpec(), layout.by_model, layout.by_model)
+    run = eqx.filter_jit(on_each(each, layout.mesh, in_specs, state_specs(layout)))
+    return run(training, *layout.spread((methods, keys), (layout.by_model, layout.by_model)))
+
+
+def state_specs(layout: Layout) -> TrainState:
+    """Return how the parts of a stack of states lie on the devices."""
+    names = [field.name for field in dataclasses.fields(TrainState)]
+    # Not made by its constructor, which takes arrays.
+    specs = object.__new__(TrainState)
+    for name in names:
+        of_field = layout.by_part if name == "replay" else layout.by_model
+        object.__setattr__(specs, name, of_field)
+    return specs
+
+
 @eqx.filter_jit(donate="all-except-first")
 def run_chunk(training: Training, states: TrainState, length: int) -> tuple[TrainState, StepInfo]:
     """Run `length` iterations on every state of a stack; every array has a leading seed axis.
@@ -151,7 +195,17 @@ def run_chunk(training: Training, states: TrainState, length: int) -> tuple[Trai
     A model whose parameters are not finite at the end has those of the beginning again, and none of
     its updates counts as applied.
     """
+    layout = training.layout
+    if layout.mesh is None:
+        return _run_stack(training, states, length)
+    specs = state_specs(layout)
+    out_specs = (specs, layout.by_model)
+    own_models = lambda training, states: _run_stack(training, states, length)  # noqa: E731
+    run = on_each(own_models, layout.mesh, (PartitionSpec(), specs), out_specs)
+    return run(training, states)
 
+
+def _run_stack(training: Training, states: TrainState, length: int) -> tuple[TrainState, StepInfo]:
     def chunk(state: TrainState) -> tuple[TrainState, StepInfo]:
         arrays, rest = eqx.partition(state, eqx.is_array)
 

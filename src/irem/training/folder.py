@@ -13,6 +13,7 @@ import numpy as np
 
 from irem.errors import InputError
 from irem.files import is_unfinished, remove_unfinished
+from irem.hosts import first_alone, gather_numbers, is_first
 from irem.locks import locked
 from irem.methods import AbstractMethod
 from irem.training.algorithm1 import TrainState
@@ -73,7 +74,7 @@ class Checkpoints:
 
 
 class RunFolder:
-    """A folder that this process writes to and no other."""
+    """A folder that this process writes to and no other; of several hosts, the first one."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -87,29 +88,35 @@ class RunFolder:
         A run without a checkpoint, which was stopped before the first one, is begun anew. The
         folder stays locked until the context ends; a process that is killed lets go of it.
         """
-        _check_usable(path, resume)
-        path.mkdir(parents=True, exist_ok=True)
-        with _locked(path):
-            if (path / CHECKPOINT).exists():
-                _check_same(path, read_settings(path), settings)
-            remove_unfinished(path, (SETTINGS, CHECKPOINT))
+        with contextlib.ExitStack() as stack:
+            first_alone(lambda: stack.enter_context(_taken(path, settings, resume)))
             yield RunFolder(path)
 
     def start(
         self, settings: dict[str, Any], states: TrainState, history: History
     ) -> tuple[TrainState, History]:
         """Keep the settings, and return the saved state and history if there are any."""
+        found = first_alone(lambda: self._start(settings, states, history))
+        states, history = self._read(states, history) if found is None else found
+        done = gather_numbers(history.iteration[-1] if len(history.iteration) else 0)
+        if len(set(done.ravel())) > 1:
+            raise InputError(
+                f"Not every host finds the same checkpoint in '{self.path}' (iterations "
+                f"{', '.join(f'{n:.0f}' for n in done.ravel())}); choose a folder on a disk that "
+                "all of them see."
+            )
+        return states, history
+
+    def _start(
+        self, settings: dict[str, Any], states: TrainState, history: History
+    ) -> tuple[TrainState, History]:
         if is_finished(self.path):
             raise InputError(
                 f"The run in '{self.path}' is finished and keeps its models alone, so that "
                 "training cannot go on; choose another folder."
             )
-        done = 0
-        if (self.path / CHECKPOINT).exists():
-            with ArrayFile.open(self.path / CHECKPOINT) as file:
-                done, history = read_history(file, states.iteration.shape[0])
-                states = file.read(states, "['state']")
-            self._holds_good = bool(history.good.any())
+        states, history = self._read(states, history)
+        done = history.iteration[-1] if len(history.iteration) else 0
         if done > settings["iterations"]:
             raise InputError(
                 f"The run in '{self.path}' has done {done} iterations already, more than the "
@@ -118,9 +125,19 @@ class RunFolder:
         write_settings(self.path, settings)
         return states, history
 
+    def _read(self, states: TrainState, history: History) -> tuple[TrainState, History]:
+        """The saved state and history, or those given where there are none."""
+        if not (self.path / CHECKPOINT).exists():
+            return states, history
+        with ArrayFile.open(self.path / CHECKPOINT) as file:
+            _, history = read_history(file, states.iteration.shape[0])
+            states = file.read(states, "['state']")
+        self._holds_good = bool(history.good.any())
+        return states, history
+
     def keep_plan(self, plan: Mapping[str, Any] | None) -> None:
         """Keep what `irem.fit` chose, where it has made a choice."""
-        if plan is not None:
+        if plan is not None and is_first():
             write_plan(self.path, plan)
 
     def best(self, best: Weights) -> Weights:
@@ -146,11 +163,14 @@ class RunFolder:
             return
         chunks = np.asarray(len(history.iteration), np.int32)
         kept = {"state": states, "history": dataclasses.asdict(history), "chunks": chunks}
-        save_arrays(self.path / CHECKPOINT, kept if best is None else {**kept, "best": best})
+        if is_first():
+            save_arrays(self.path / CHECKPOINT, kept if best is None else {**kept, "best": best})
         self._holds_good, self._has_saved = good, True
 
     def keep_good(self) -> str:
         """Drop what was saved of a run that diverged if it was never good; say what is kept."""
+        if not is_first():
+            return "The first host says what is kept."
         if self._has_saved and not self._holds_good:
             (self.path / CHECKPOINT).unlink()
         reached = iterations_done(self.path)
@@ -206,6 +226,18 @@ def _is_only_begun(path: Path) -> bool:
         or is_unfinished(file, CHECKPOINT)
         for file in path.iterdir()
     )
+
+
+@contextlib.contextmanager
+def _taken(path: Path, settings: dict[str, Any], resume: bool) -> Iterator[None]:
+    """A folder that is made, or locked if the run in it may be taken up with `settings`."""
+    _check_usable(path, resume)
+    path.mkdir(parents=True, exist_ok=True)
+    with _locked(path):
+        if (path / CHECKPOINT).exists():
+            _check_same(path, read_settings(path), settings)
+        remove_unfinished(path, (SETTINGS, CHECKPOINT))
+        yield
 
 
 def _locked(path: Path) -> AbstractContextManager[None]:

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import json
+import math
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,10 +14,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from jax.sharding import PartitionSpec
 from jaxtyping import Array, Key
 
 from irem.checks import count
 from irem.errors import DivergenceError, InputError
+from irem.hosts import any_host, check_same, is_first, of_first
 from irem.interrupt import Interrupt
 from irem.memory import check_memory
 from irem.methods import AbstractMethod, describe_method, device_memory, model_bytes, num_bytes
@@ -26,16 +29,20 @@ from irem.training.algorithm1 import (
     Training,
     TrainState,
     init,
+    init_stack,
     iterate,
+    laid_out,
     run_chunk,
     sample,
+    state_specs,
 )
 from irem.training.averages import AVERAGES, AbstractAverage, NoAverage
 from irem.training.folder import Checkpoints, RunFolder, Weights
+from irem.training.layout import ALONE, Layout
 from irem.training.optimisers import OPTIMISERS, AbstractOptimiser, Adam
 from irem.training.progress import Progress
 from irem.training.replay import REPLAYS, AbstractReplay, NoReplay, Replay
-from irem.training.run import FORMAT, History, Run, unstack
+from irem.training.run import FORMAT, SETTINGS, History, Run, read_settings, unstack
 from irem.training.validation import Validation, is_best
 from irem.trees import is_key, map_arrays
 from irem.version import __version__
@@ -70,7 +77,8 @@ def train(
     The defaults are the paper's. Several models train at once if `key` is an array of keys and
     `method` a stack of methods, as `eqx.filter_vmap` over keys makes it. Products are in JAX's
     default precision, the fastest of the device; `with jax.default_matmul_precision("float32"):`
-    around the call asks for full ones, and is kept with the run.
+    around the call asks for full ones, and is kept with the run. Inside `with irem.Devices():` the
+    models and their batches are shared among several devices.
 
     Arguments:
         task: The source of problems.
@@ -110,22 +118,25 @@ def train(
     if isinstance(rule, AbstractOptimiser):
         rule = rule.transformation(int(iterations))
     keys, methods = _stack(key, method)
+    layout = Layout.of(keys.size, int(batch_size))
+    checkpoints = Checkpoints(out) if isinstance(out, str | Path) else out
+    replay = replay.for_parts(_parts_before(checkpoints) or layout.parts)
     training = Training(task.for_chunk(0), rule, replay, average, int(batch_size))
     one = method if key.ndim == 0 else map_arrays(lambda a: a[0], method)
-    _check_fit(training, one, keys)
+    _check_fit(laid_out(training, ALONE), one, keys, layout)
     settings = _describe(training, method, optimiser, int(iterations), keys)
     if validation is not None:
         settings["validation"] = validation.describe()
-    checkpoints = Checkpoints(out) if isinstance(out, str | Path) else out
+    check_same("task, method or setting", json.dumps(settings))
     with _told_if_out_of_memory():
-        states = eqx.filter_vmap(lambda m, k: init(training, m, k))(methods, keys)
-        steps = _Steps(training, task, int(iterations), validation)
+        steps = _Steps(laid_out(training, layout), task, int(iterations), validation)
+        states = init_stack(steps.training, methods, keys)
         states, history, best = _run(steps, states, settings, checkpoints, progress)
-    chosen = average.read(states.average, states.method) if best is None else best
+    chosen = steps.averaged(states) if best is None else best
     models = unstack(chosen, keys.shape[0])
     trained = tuple(model.bound_to(task) for model in models)
     path = None if checkpoints is None else checkpoints.path
-    done = int(states.iteration[0])
+    done = steps.iteration(states)
     return Run(task, trained, done, history, settings, path)  # pyright: ignore[reportReturnType]
 
 
@@ -156,6 +167,13 @@ def _describe(
     return json.loads(json.dumps(settings, default=repr))
 
 
+def _parts_before(checkpoints: Checkpoints | None) -> int | None:
+    """Return into how many parts the replay of a run to be resumed was split."""
+    if checkpoints is None or not checkpoints.resume or not (checkpoints.path / SETTINGS).exists():
+        return None
+    return read_settings(checkpoints.path).get("replay", {}).get("parts")
+
+
 class _Steps(NamedTuple):
     """What is done, and for how long.
 
@@ -173,13 +191,20 @@ class _Steps(NamedTuple):
 
     def for_chunk(self, number: int) -> Training:
         """Return what a chunk of iterations trains with."""
-        if self.task is self.training.task:
+        task = self.task.for_chunk(number)
+        if task is self.task:
             return self.training
-        return dataclasses.replace(self.training, task=self.task.for_chunk(number))
+        training = dataclasses.replace(self.training, task=task)
+        return training.layout.spread(training, PartitionSpec())
+
+    def iteration(self, states: TrainState) -> int:
+        """Return how many iterations are done."""
+        return int(self.training.layout.gather(states.iteration)[0])
 
     def averaged(self, states: TrainState) -> AbstractMethod:
         """Return the stack of models that training would end with now."""
-        return self.training.average.read(states.average, states.method)
+        average, method = self.training.layout.gather((states.average, states.method))
+        return self.training.average.read(average, method)
 
     def first_best(self, states: TrainState) -> Weights:
         """Return the weights to begin with where the best ones are kept."""
@@ -194,7 +219,7 @@ class _Steps(NamedTuple):
             return history, best
         averaged = self._copied(states)
         models = unstack(averaged, states.iteration.shape[0])
-        history = history.with_validation(self.validation.errors(models))
+        history = history.with_validation(of_first(self.validation.errors(models)))
         better = jnp.asarray(is_best(history))
 
         def choose(new: Any, old: Any) -> Any:
@@ -223,6 +248,7 @@ def _run(
 ) -> tuple[TrainState, History, Weights]:
     """Train from the given states, or from those of the folder, to the end."""
     seeds, iterations = states.iteration.shape[0], steps.iterations
+    layout = steps.training.layout
     history, best = History.empty(seeds), steps.first_best(states)
     with contextlib.ExitStack() as stack:
         folder, seconds = None, 0.0
@@ -231,11 +257,12 @@ def _run(
             held = RunFolder.hold(path, settings, resume=checkpoints.resume)
             folder = stack.enter_context(held)
             states, history = folder.start(settings, states, history)
+            states = layout.spread(states, state_specs(layout))
             folder.keep_plan(checkpoints.plan)
             best = folder.best(best)
-        path = None if folder is None else folder.path
-        done = int(states.iteration[0])
-        shown = stack.enter_context(Progress(path, iterations, seeds, progress, done))
+        path = folder.path if folder is not None and is_first() else None
+        done, drawn = steps.iteration(states), progress if is_first() else False
+        shown = stack.enter_context(Progress(path, iterations, seeds, drawn, done))
         return _loop(steps, states, history, best, folder, seconds, shown)
 
 
@@ -248,13 +275,13 @@ def _loop(
     checkpoint_seconds: float,
     shown: Progress,
 ) -> tuple[TrainState, History, Weights]:
-    done, iterations = int(states.iteration[0]), steps.iterations
+    done, iterations, layout = steps.iteration(states), steps.iterations, steps.training.layout
     saved_at = time.monotonic()
     with Interrupt(_STOPPING) as interrupt:
         while not steps.is_over(done, history):
             end = min(iterations, (done // _CHUNK + 1) * _CHUNK)
             states, infos = run_chunk(steps.for_chunk(done // _CHUNK), states, end - done)
-            history = _record(history, end, infos)
+            history = _record(history, end, layout.gather(infos))
             shown.show(history)
             if history.diverging.all() and (end - done == _CHUNK or end == iterations):
                 raise DivergenceError(_diverged(done, end, folder))
@@ -262,10 +289,12 @@ def _loop(
             history, best = steps.validated(states, history, best)
             over = steps.is_over(done, history)
             due = time.monotonic() - saved_at >= checkpoint_seconds
-            if folder is not None and (due or over or interrupt.asked):
-                folder.save(states, history, best, last=over)
+            # What one host wants, all do.
+            due, asked = any_host(due, interrupt.asked)
+            if folder is not None and (due or over or asked):
+                folder.save(layout.gather(states), history, best, last=over)
                 saved_at = time.monotonic()
-            if interrupt.asked:
+            if asked:
                 raise KeyboardInterrupt
     return states, history, best
 
@@ -285,14 +314,19 @@ def _stack(key: Array, method: AbstractMethod) -> tuple[Key[Array, " seeds"], Ab
     return key, method
 
 
-def _check_fit(training: Training, method: AbstractMethod, keys: Key[Array, " seeds"]) -> None:
+def _check_fit(
+    training: Training,
+    method: AbstractMethod,
+    keys: Key[Array, " seeds"],
+    layout: Layout = ALONE,
+) -> None:
     """Refuse a method that cannot answer the problems of the task, and one that needs too much.
 
     Nothing is written or computed before.
     """
     try:
         state = eqx.filter_eval_shape(init, training, method, keys[0])
-        _check_memory(training, state, keys.size)
+        _check_memory(training, state, keys.size, layout)
         eqx.filter_eval_shape(iterate, training, state)
     except TypeError as error:
         reason = str(error).splitlines()[0]
@@ -301,13 +335,18 @@ def _check_fit(training: Training, method: AbstractMethod, keys: Key[Array, " se
         ) from error
 
 
-def _check_memory(training: Training, state: TrainState, seeds: int) -> None:
+def _check_memory(
+    training: Training, state: TrainState, seeds: int, layout: Layout = ALONE
+) -> None:
     """Refuse a training for which there is not enough memory.
 
     The state is there twice while it is saved; of a batch there are fresh problems, these with as
-    many replayed ones, and the end points of all. In the end every model stands alone.
+    many replayed ones, and the end points of all. In the end every model stands alone. On a CPU all
+    devices share the memory; elsewhere each has its own, but for the checkpoint.
     """
     batch = num_bytes(eqx.filter_eval_shape(sample, training, state.method, state.key))
+    if jax.default_backend() != "cpu":
+        seeds, batch = math.ceil(seeds / layout.apart), batch // layout.parts
     check_memory(
         f"Training {seeds:,} {'model' if seeds == 1 else 'models'} with batches of "
         f"{training.batch_size:,} problems",
