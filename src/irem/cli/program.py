@@ -25,7 +25,7 @@ class Command(NamedTuple):
 COMMANDS: dict[str, Command] = {
     name: Command(help_line, f"irem.cli.{name}")
     for name, help_line in {
-        "demo": "Learn to invert matrices in a minute, and write a page.",
+        "demo": "Learn to invert matrices in half a minute, and write a page.",
         "tasks": "List the tasks with the paper's errors and the floors.",
         "recipes": "List the recipes that tasks are trained with, or print one.",
         "train": "Train a method on a task and keep the run in a folder.",
