@@ -40,6 +40,7 @@ COMMANDS: dict[str, Command] = {
         "report": "Render results of `irem reproduce` as a page or as Markdown.",
         "zoo": "List the models that come along, or print the card of one.",
         "export": "Write a model as a file that solves without irem.",
+        "benchmark": "Measure the costs of irem over those of named peers.",
         "denoise": "Remove the noise from a picture, grey or colour.",
         "sat": "Satisfy a formula in DIMACS form by descent on its verifier.",
     }.items()
