@@ -12,9 +12,8 @@ install: .venv/installed
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
 	touch $@
 
-# Compiling takes half of the time of the demonstration; less of LLVM's optimisation pays here.
 demo: install
-	XLA_FLAGS=--xla_backend_optimization_level=1 $(BIN)/irem demo --out runs/demo
+	$(BIN)/irem demo --out runs/demo
 
 # Everything: what CI runs.
 test: lint unit docs

@@ -301,6 +301,21 @@ def outside_families(results):
     return "\n".join([*texts, f"`zoo:matrix-completion`:\n\n{table_}\n"])
 
 
+def performance_tables(results):
+    """One table for every section of results/performance.json, and what was not measured."""
+    rows, skipped = {}, []
+    for name, found in results["measurements"].items():
+        if found["skipped"] is not None:
+            skipped.append(f"`{name}` was not measured, because {found['skipped']}.\n")
+        for row in found["ratios"]:
+            spread = f"{row['lowest']:.2g} to {row['highest']:.2g}"
+            shown = [row["what"], row["peer"], f"{row['ratio']:.2g}", spread]
+            rows.setdefault(found["section"], []).append(shown)
+    header = ["irem", "beside", "ratio", "of rounds"]
+    tables = [f"### {name.capitalize()}\n\n{markdown(header, r)}" for name, r in rows.items()]
+    return "\n".join([*tables, *skipped])
+
+
 def filled(page, contents):
     """`page` with contents between their two comments."""
     for name, content in contents.items():
@@ -339,6 +354,7 @@ def pages():
             "layers": layers_table(structure),
             "stability": table("stability"),
         },
+        "docs/performance.md": {"performance": performance_tables(read("performance"))},
         "docs/denoising.md": {"denoising": table("denoising")},
         "docs/puzzles.md": {name: table(name) for name in PUZZLES if name in results},
         **({"docs/mazes.md": {"mazes": table("mazes")}} if "mazes" in results else {}),

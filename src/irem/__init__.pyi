@@ -27,6 +27,7 @@ from .descent import Reason as Reason
 from .descent import Solution as Solution
 from .descent import Step as Step
 from .descent import Trajectory as Trajectory
+from .descent import export as export
 from .descent import solve as solve
 from .descent import solve_pages as solve_pages
 from .devices import Devices as Devices

@@ -2,6 +2,7 @@
 
 import functools
 import json
+import os
 import signal
 
 import pytest
@@ -18,6 +19,22 @@ SMALL = DemoSettings(
     max_steps=10,
     changes={"batch_size": 4, "energy.width": 4, "energy.encoder_depth": 0, "energy.depth": 1},
 )
+
+
+@pytest.fixture(autouse=True)
+def flags_of_the_compiler(monkeypatch):
+    """What the command sets for its own process is gone after a test."""
+    monkeypatch.setenv("XLA_FLAGS", os.environ.get("XLA_FLAGS", ""))
+
+
+def test_the_compiler_is_told_to_be_quick_unless_it_has_flags(irem_cli, monkeypatch, tmp_path):
+    for given, expected in ((None, "--xla_backend_optimization_level=1"), ("--mine", "--mine")):
+        if given is None:
+            monkeypatch.delenv("XLA_FLAGS")
+        else:
+            monkeypatch.setenv("XLA_FLAGS", given)
+        assert irem_cli("demo", "--out", tmp_path / "demo", "--iterations", 0).code == 2
+        assert os.environ["XLA_FLAGS"] == expected
 
 
 def test_the_demo_trains_measures_and_writes_its_page(irem_cli, tmp_path, monkeypatch):

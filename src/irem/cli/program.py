@@ -26,7 +26,7 @@ class Command(NamedTuple):
 COMMANDS: dict[str, Command] = {
     name: Command(help_line, f"irem.cli.{name}")
     for name, help_line in {
-        "demo": "Learn to invert matrices in a minute, and write a page.",
+        "demo": "Learn to invert matrices in half a minute, and write a page.",
         "tasks": "List the tasks with the paper's errors and the floors.",
         "recipes": "List the recipes that tasks are trained with, or print one.",
         "train": "Train a method on a task and keep the run in a folder.",
@@ -40,6 +40,8 @@ COMMANDS: dict[str, Command] = {
         "reproduce": "Make the paper's tables and figures again.",
         "report": "Render results of `irem reproduce` as a page or as Markdown.",
         "zoo": "List the models that come along, or print the card of one.",
+        "export": "Write a model as a file that solves without irem.",
+        "benchmark": "Measure the costs of irem over those of named peers.",
         "denoise": "Remove the noise from a picture, grey or colour.",
         "sat": "Satisfy a formula in DIMACS form by descent on its verifier.",
         "doctor": "Tell what irem runs on, what it keeps on the disk, and what is wrong.",

@@ -11,6 +11,8 @@ from irem.descent.directions import Gradient as Gradient
 from irem.descent.directions import Line as Line
 from irem.descent.directions import Momentum as Momentum
 from irem.descent.directions import OptaxDirection as OptaxDirection
+from irem.descent.exporting import PLATFORMS as PLATFORMS
+from irem.descent.exporting import export as export
 from irem.descent.halting import AbstractHalt as AbstractHalt
 from irem.descent.halting import AnswerHolds as AnswerHolds
 from irem.descent.halting import AnyOf as AnyOf

@@ -33,10 +33,7 @@ def in_best_precision(minimise: Callable[..., Solution]) -> Callable[..., Soluti
         if not _wants_double(descent, x, y0):
             return minimise(descent, x, y0, *options, **named)
         try:
-            with jax.enable_x64(True):
-                wide = map_arrays(_wide, (descent, x, y0))
-                solution = minimise(*wide, *options, **named)
-                return _finite(map_arrays(_narrow, solution))
+            return in_double(minimise)(descent, x, y0, *options, **named)
         except (TypeError, ValueError):
             # The function insists on 32 bits; if that was not the reason, it fails again.
             return minimise(descent, x, y0, *options, **named)
@@ -44,12 +41,32 @@ def in_best_precision(minimise: Callable[..., Solution]) -> Callable[..., Soluti
     return wrapped
 
 
-def _wants_double(descent: Descent, x: PyTree, y0: Float[Array, "problems ..."]) -> bool:
+def in_double(minimise: Callable[..., Solution]) -> Callable[..., Solution]:
+    """Return the same function in 64 bits, whose arguments and solutions are in 32."""
+
+    @functools.wraps(minimise)
+    def wrapped(
+        descent: Descent, x: PyTree, y0: Float[Array, "problems ..."], *options: Any, **named: Any
+    ) -> Solution:
+        with jax.enable_x64(True):
+            wide = map_arrays(_wide, (descent, x, y0))
+            solution = minimise(*wide, *options, **named)
+            return _finite(map_arrays(_narrow, solution))
+
+    return wrapped
+
+
+def wants_double(descent: Descent) -> bool:
+    """Return whether a descent is one that is better in 64 bits."""
     # Other searches, the paper's fixed step among them, are what they are in the user's precision.
-    asked = getattr(descent.energy, "in_double", False) and isinstance(descent.step.search, Wolfe)
+    return getattr(descent.energy, "in_double", False) and isinstance(descent.step.search, Wolfe)
+
+
+def _wants_double(descent: Descent, x: PyTree, y0: Float[Array, "problems ..."]) -> bool:
     in_single = y0.dtype == jnp.float32 and not jax.config.read("jax_enable_x64")
     traced = any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves((x, y0)))
-    return asked and in_single and not traced and jax.default_backend() in _BACKENDS
+    supported = jax.default_backend() in _BACKENDS
+    return wants_double(descent) and in_single and not traced and supported
 
 
 def _finite(solution: Solution) -> Solution:

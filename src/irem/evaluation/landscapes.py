@@ -71,9 +71,9 @@ def descents(
 def recorded(solution: Solution, batch: Problem) -> Descents:
     """Return error and energy after every step of a solution with its trajectory."""
     assert solution.trajectory is not None
-    ys = jnp.moveaxis(solution.trajectory.ys, 1, 0)
-    errors = np.stack([problem_errors(y, batch) for y in ys], axis=1)
-    return Descents(errors, np.asarray(solution.trajectory.energies))
+    ys = np.asarray(solution.trajectory.ys)
+    errors = [problem_errors(ys[:, step], batch) for step in range(ys.shape[1])]
+    return Descents(np.stack(errors, axis=1), np.asarray(solution.trajectory.energies))
 
 
 def energy_by_distance(
@@ -106,14 +106,27 @@ def perturbed(
     """
     assert found.energy is not None
     distances, heights = [], []
-    for k in jax.random.split(key, candidates):
-        key_scale, key_normal = jax.random.split(k)
-        exponents = jax.random.uniform(key_scale, batch.y.shape[:1], minval=-2.0, maxval=0.0)
-        scales = 10.0 ** exponents.reshape(-1, *(1,) * (batch.y.ndim - 1))
-        y = batch.y + scales * jax.random.normal(key_normal, batch.y.shape)
+    for y in _noisy(batch.y, candidates, key):
         distances.append(problem_errors(y, batch))
-        heights.append(np.asarray(_energies(model, batch.x, found.y, y) - found.energy))
+        energies = _energies(model, batch.x, found.y, jnp.asarray(y))
+        heights.append(np.asarray(energies) - np.asarray(found.energy))
     return np.concatenate(distances), np.concatenate(heights)
+
+
+def _noisy(y: Float[Array, "..."], candidates: int, key: PRNGKeyArray) -> np.ndarray:
+    """Answers with Gaussian perturbations of many sizes, along a first axis of candidates."""
+
+    @jax.jit
+    def draw(y: Array, key: PRNGKeyArray) -> Array:
+        def one(key: PRNGKeyArray) -> Array:
+            key_scale, key_normal = jax.random.split(key)
+            exponents = jax.random.uniform(key_scale, y.shape[:1], minval=-2.0, maxval=0.0)
+            scales = 10.0 ** exponents.reshape(-1, *(1,) * (y.ndim - 1))
+            return y + scales * jax.random.normal(key_normal, y.shape)
+
+        return jax.vmap(one)(jax.random.split(key, candidates))
+
+    return np.asarray(draw(y, key))
 
 
 def plane(
@@ -134,20 +147,25 @@ def plane(
 
 
 def plane_of(
-    model: Energy, x: PyTree, ys: Float[Array, "2 steps ..."], *, resolution: int = 60
+    model: Energy,
+    x: PyTree,
+    ys: Float[Array, "2 steps ..."] | Float[np.ndarray, "2 steps ..."],
+    *,
+    resolution: int = 60,
 ) -> Plane:
     """Evaluate the plane through the first points of two descents and the end of the first."""
-    origin = ys[0, -1]
-    axes = jnp.stack([(ys[i, 0] - origin).ravel() for i in range(2)], axis=1)
-    offsets = (ys - origin).reshape(2 * ys.shape[1], -1).T
-    coordinates = np.asarray(jnp.linalg.lstsq(axes, offsets)[0]).T.reshape(2, -1, 2)
-    ticks = jnp.linspace(-0.35, 1.45, resolution)
-    first, second = jnp.meshgrid(ticks, ticks)
-    points = origin + (jnp.stack([first.ravel(), second.ravel()], axis=1) @ axes.T).reshape(
+    path = np.asarray(ys)
+    origin = path[0, -1]
+    axes = np.stack([(path[i, 0] - origin).ravel() for i in range(2)], axis=1)
+    offsets = (path - origin).reshape(2 * path.shape[1], -1).T
+    coordinates = np.linalg.lstsq(axes, offsets, rcond=None)[0].T.reshape(2, -1, 2)
+    ticks = np.linspace(-0.35, 1.45, resolution, dtype=path.dtype)
+    first, second = np.meshgrid(ticks, ticks)
+    points = origin + (np.stack([first.ravel(), second.ravel()], axis=1) @ axes.T).reshape(
         -1, *origin.shape
     )
-    energies = np.asarray(_heights(model, x, points)).reshape(first.shape)
-    return Plane(np.asarray(first), np.asarray(second), energies, tuple(coordinates))
+    energies = np.asarray(_heights(model, x, jnp.asarray(points))).reshape(first.shape)
+    return Plane(first, second, energies, tuple(coordinates))
 
 
 class _Points(eqx.Module):

@@ -62,7 +62,8 @@ def build_methods(
         "choose a smaller width, or fewer seeds",
         limit=device_memory(),
     )
-    return eqx.filter_vmap(build)(keys)
+    # One program, in place of one for every operation and shape of layers.
+    return eqx.filter_jit(eqx.filter_vmap(build))(keys)
 
 
 def describe_method(method: AbstractMethod) -> dict[str, dict[str, Any]]:
