@@ -114,6 +114,25 @@ def test_bands_cover_the_area_above_their_level(call, level):
     assert polygon_area(path) == pytest.approx(share * 19**2, rel=0.02)
 
 
+def test_bands_of_a_plane_are_exact(call):
+    # Of x + y over one cell, all but a triangle with sides of a quarter.
+    path = call("draw/contours", "regionAbove", [[0, 1], [1, 2]], 0.25)
+    assert polygon_area(path) == pytest.approx(1 - 0.25**2 / 2)
+
+
+def test_a_landscape_takes_places_of_columns_and_says_whose_paths_they_are(call):
+    landscape = {
+        "energies": [[3.0, 2.0, 1.0], [1.0, None, 0.0]],
+        "axes": [[0.0, 0.5, 1.0], [10.0, 20.0]],
+        "paths": [[[0, 10], [1, 20]], [[1, 10]]],
+        "starts": [1, 0],
+    }
+    svg = call("draw/landscape", "drawLandscape", landscape, {"width": 200, "height": 100})
+    assert drawn(svg) == ["2", "1"]
+    assert 'class="d-curve d-series-1" stroke-dasharray="7 4" d="M0 100L200 0"' in svg
+    assert "NaN" not in svg
+
+
 def test_a_path_ends_where_the_landscape_says(call):
     landscape = {
         "energies": [[3.0, 2.0], [1.0, 0.0]],

@@ -109,6 +109,11 @@ def test_walls_are_drawn_with_the_pointer_and_ends_are_dragged(visit, server):
     mouse.move(*cell_of(seen, 4, 1), steps=12)
     mouse.up()
     mouse.click(*cell_of(seen, 0, 0))
+    end = len(rows_of(seen)) - 2
+    mouse.move(*cell_of(seen, end, end - 1))
+    mouse.down()
+    mouse.move(*cell_of(seen, end, end))  # walls are not drawn over the end
+    mouse.up()
     rows = sent(seen, server)["maze"].split("\n")
     assert rows[2][3:7] == "####"
     assert rows[4][1] == "S"

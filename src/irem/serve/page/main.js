@@ -79,6 +79,7 @@ function choose(name) {
   kind = kindOf(model);
   find("model").value = model.name;
   find("summary").textContent = model.summary ?? "";
+  document.title = `${model.title} · irem`;
   history.replaceState(null, "", `#model=${encodeURIComponent(model.name)}`);
   notice.clear();
   about();
@@ -177,10 +178,7 @@ async function solve(more = {}) {
       onMessage: (message) => take(walk, message, slow),
     });
     spent = { steps: body.steps ?? walk.budget, restarts: body.restarts };
-    find("status").textContent = "";
-    find("longer").hidden = false;
-    find("longer").title =
-      `Up to ${count(longer().steps, "step")} and ${longer().restarts} further tries`;
+    offerMore(walk.result);
   } catch (error) {
     find("status").textContent = error.name === "AbortError" ? "Cancelled." : "";
     answer.stop();
@@ -192,8 +190,19 @@ async function solve(more = {}) {
   }
 }
 
+/** Offer to think longer, and where the answer does not hold say what that allows. */
+function offerMore(result) {
+  const { steps, restarts } = longer();
+  find("longer").hidden = false;
+  find("status").textContent =
+    result.verified === false
+      ? `Think longer allows ${count(steps, "step")} and ${restarts} further tries.`
+      : "";
+}
+
 function take(walk, message, slow) {
   slow.restart();
+  if (answer.walk !== walk) return; // the problem was changed meanwhile
   const type = walk.add(message);
   if (type === "begin")
     find("status").textContent =

@@ -48,7 +48,11 @@ function grid(box, scale, x, y, last) {
   return (
     lines.join("") +
     under.join("") +
-    text((box.left + box.right) / 2, box.bottom + 31, "step", { ...small, "text-anchor": "middle" })
+    text((box.left + box.right) / 2, box.bottom + 31, "step", {
+      ...small,
+      "text-anchor": "middle",
+    }) +
+    (scale.name ? text(4, box.bottom + 31, "logarithmic", small) : "")
   );
 }
 

@@ -8,14 +8,20 @@ const BANDS = 8;
 const DASHES = ["", "7 4", "2 4", "10 3 2 3"];
 const NAMED = 4;
 
-/** Draw `energies[v][u]` over `axes`, and paths of `[u, v]` points; `shown` is the point of each path that is marked. */
+/**
+ * Draw `energies[v][u]` over `axes`, and paths of `[u, v]` points.
+ * axes: {u: [low, high], v: [low, high]}, or the places of columns and of rows;
+ * starts: the number of the start of every path, shown: the point of every path that is marked.
+ */
 export function drawLandscape(
-  { energies, axes, paths = [] },
+  { energies, axes, paths = [], starts = paths.map((_, i) => i) },
   { shown = [], width = 320, height = 280, label } = {},
 ) {
   const rows = filled(energies);
   const [columns, lines] = [rows[0].length - 1, rows.length - 1];
-  const { u, v } = axes ?? { u: [0, columns], v: [0, lines] };
+  const [u, v] = [axes?.u ?? axes?.[0] ?? [0, columns], axes?.v ?? axes?.[1] ?? [0, lines]].map(
+    extent,
+  );
   const place = ([a, b]) => [
     ((a - u[0]) / (u[1] - u[0])) * width,
     height - ((b - v[0]) / (v[1] - v[0])) * height,
@@ -36,13 +42,15 @@ export function drawLandscape(
       "g",
       { "clip-path": "url(#slice)" },
       ground +
-        paths.map((path, i) => trail(path.map(place), i)).join("") +
-        paths.map((path, i) => ends(path.map(place), i, shown[i])).join(""),
+        paths.map((path, i) => trail(path.map(place), starts[i])).join("") +
+        paths.map((path, i) => ends(path.map(place), starts[i], shown[i])).join(""),
     );
   return picture(width, height, label ?? "Slice of the energy", content, { width, height });
 }
 
-/** Steps that are not finite are as high as the highest. */
+const extent = (places) => [places[0], places[places.length - 1]];
+
+/** Energies that are not finite are as high as the highest. */
 function filled(energies) {
   const most = Math.max(...energies.flat().filter(isNumber));
   return energies.map((row) => row.map((value) => (isNumber(value) ? value : most)));

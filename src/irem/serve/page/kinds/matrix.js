@@ -8,7 +8,7 @@ const identity = (size) =>
   Array.from({ length: size }, (_, i) => Array.from({ length: size }, (_, j) => Number(i === j)));
 
 export const matrix = {
-  hint: "Change an entry, or paste a table from a spreadsheet. The answer stands beside its product with the matrix, which becomes the identity.",
+  hint: "Change an entry, or paste a table from a spreadsheet.",
   sizes: [2, 3, 5, 8, 12, 20].map((size) => [size, `${size} × ${size}`]),
   sizeName: "Size",
   size: 5,
@@ -29,7 +29,7 @@ export const matrix = {
     if (inverse && given[0]?.length === found.length) {
       const shown = product(given, found);
       panels.push({
-        title: "Matrix times answer",
+        title: "Matrix times answer: the identity, once it is right",
         svg: drawMatrix(shown, { most: 1, label: spoken("Product of matrix and answer", shown) }),
       });
     }

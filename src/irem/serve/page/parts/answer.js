@@ -200,11 +200,7 @@ export class Answer {
     this.landscape.hidden = false;
     const slice = find("landscape");
     const shown = walk.landscape.paths.map((path, i) =>
-      Math.round(
-        (Math.min(player.step, walk.descents[i]?.last ?? 0) /
-          Math.max(walk.descents[i]?.last ?? 1, 1)) *
-          (path.length - 1),
-      ),
+      this.pointAt(path, walk.landscape.starts?.[i] ?? i),
     );
     const width = Math.max(slice.clientWidth, 240);
     slice.innerHTML = drawLandscape(walk.landscape, {
@@ -213,5 +209,11 @@ export class Answer {
       height: Math.min(width * 0.72, 300),
       label: `Slice of the energy with ${count(walk.landscape.paths.length, "path")} to lower energy; each ends at a star`,
     });
+  }
+
+  /** Which point of a path belongs to the step that is shown: of long walks not every step has one. */
+  pointAt(path, start) {
+    const last = this.walk.descents[start]?.last ?? 0;
+    return last ? Math.round((Math.min(this.player.step, last) / last) * (path.length - 1)) : 0;
   }
 }

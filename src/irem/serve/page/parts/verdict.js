@@ -48,13 +48,12 @@ export function showWaiting(host) {
 }
 
 function facts(result, end) {
-  const reason = result.reason ?? end?.reason;
+  const [reason, steps] = [end?.reason ?? result.reason, end?.steps ?? result.steps];
   return [
     isNumber(result.residual) && `residual ${short(result.residual)}`,
     isNumber(result.expected_error) && `expected error ${short(result.expected_error)}`,
     isNumber(result.energy) && `energy ${short(result.energy)}`,
-    isNumber(result.steps) &&
-      `${count(result.steps, "step")}${WHY[reason] ? `, ${WHY[reason]}` : ""}`,
+    isNumber(steps) && `${count(steps, "step")}${WHY[reason] ? `, ${WHY[reason]}` : ""}`,
   ]
     .filter(Boolean)
     .join(" · ");
