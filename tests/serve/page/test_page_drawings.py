@@ -170,6 +170,17 @@ def test_a_sudoku_shows_candidates_until_it_is_sure(call):
     assert texts == ["1", "2", "3", "4"]
 
 
+def test_a_line_of_nodes_is_laid_out_as_a_line_and_a_whole_graph_as_a_ring(call):
+    line = call("draw/layout", "arranged", 6, [{"a": i, "b": i + 1} for i in range(5)])
+    places = np.array([[place["x"], place["y"]] for place in line])
+    far = np.linalg.norm(places[:, None] - places, axis=-1)
+    assert (np.argsort(far[0]) == np.arange(6)).all()
+    whole = [{"a": i, "b": j} for i in range(6) for j in range(i)]
+    assert call("draw/layout", "arranged", 6, whole) == call("draw/layout", "ring", 6)
+    alone = call("draw/layout", "arranged", 5, [])
+    assert all(0 <= place[axis] <= 1 for place in alone for axis in "xy")
+
+
 def test_names_of_nodes_never_repeat(call):
     names = [call("draw/graph", "nodeName", node) for node in range(60)]
     assert names[:2] == ["A", "B"]

@@ -2,10 +2,16 @@
 
 import base64
 import io
+import json
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from PIL import Image
+from scipy.sparse.csgraph import shortest_path
+
+from irem.puzzles import Puzzle, known_of_grid, sudoku_families
+from irem.tasks.exact import count_solutions
 
 INKALA = "8..........36......7..9.2...5...7.......457.....1...3...1....68..85...1..9....4.."
 
@@ -237,10 +243,64 @@ def test_a_picture_is_dropped_and_a_text_is_no_picture(visit, server, tmp_path):
 
 
 def test_examples_are_asked_for_by_size_and_difficulty(visit):
-    seen = visit("sudoku")
-    seen.page.select_option("#examples select", "4")
-    seen.page.wait_for_selector(".cells.of-4")
-    seen.page.click("text=Hard one")
+    seen = visit("matrix-inverse")
+    seen.page.select_option("#examples select", "8")
+    seen.page.click("text=Ill-conditioned")
     seen.until("performance.getEntriesByType('resource').some(r => r.name.includes('hard=1'))")
     asked = [url.split("?")[1] for url in seen.requests if "/examples?" in url]
-    assert asked == ["hard=0&size=9", "hard=0&size=4", "hard=1&size=4"]
+    assert asked == ["hard=0&size=5", "hard=0&size=8", "hard=1&size=8"]
+
+
+@pytest.mark.parametrize("size", [4, 16])
+def test_puzzles_of_other_sizes_are_shuffled_and_have_one_solution(visit, size):
+    seen = visit("sudoku")
+    texts = set()
+    for _ in range(2):
+        seen.page.select_option("#examples select", "9")
+        seen.page.select_option("#examples select", str(size))
+        seen.page.wait_for_selector(f".cells.of-{size}")
+        inputs = "all => all.map(i => i.value || '.').join('')"
+        texts.add(seen.page.eval_on_selector_all(".cells input", inputs))
+    assert len(texts) == 2
+    for text in texts:
+        cells = ["123456789ABCDEFG".find(symbol) + 1 for symbol in text]
+        known = known_of_grid(np.array(cells).reshape(1, size, size))[0]
+        assert count_solutions(Puzzle(jnp.asarray(known), sudoku_families(size))) == 1
+
+
+def test_solve_waits_for_an_example_that_is_on_its_way(visit, server):
+    seen = visit("sudoku")
+    hold = []
+    seen.page.route("**/examples?*", lambda route: hold.append(route))
+    seen.page.click("text=Hard one")
+    seen.page.click("#solve")
+    seen.until("document.getElementById('status').textContent == 'Loading an example.'")
+    assert server.asked == []
+    other = {"label": "other", "problem": {"grid": INKALA}}
+    hold[0].fulfill(body=json.dumps({"problems": [other]}))
+    seen.page.wait_for_selector("#verdict strong")
+    assert server.asked[0]["problem"] == {"grid": INKALA}
+
+
+def test_an_example_that_comes_late_does_not_take_away_what_was_typed(visit, server):
+    seen = visit("sudoku")
+    hold = []
+    seen.page.route("**/examples?*", lambda route: hold.append(route))
+    seen.page.click("text=Clear")
+    seen.page.click("text=Hard one")
+    seen.page.get_by_label("Row 1, column 1", exact=True).fill("7")
+    hold[0].fulfill(body=json.dumps({"problems": [{"label": "a", "problem": {"grid": INKALA}}]}))
+    assert sent(seen, server) == {"grid": "7" + "." * 80}
+
+
+def test_a_graph_with_directions_is_replaced_by_one_that_can_be_drawn(visit, server):
+    seen = visit("shortest-path")
+    directed = {"label": "d", "problem": [[0, 1, 2], [3, 0, 4], [5, 6, 0]]}
+    body = json.dumps({"problems": [directed]})
+    seen.page.route("**/examples?*", lambda route: route.fulfill(body=body))
+    seen.page.click("text=Random")
+    lengths = np.array(sent(seen, server), float)
+    assert lengths.shape == (6, 6)
+    np.testing.assert_array_equal(lengths, lengths.T)
+    joined = shortest_path(np.where(np.isnan(lengths), 0, lengths))
+    assert np.isfinite(joined).all()

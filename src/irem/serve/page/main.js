@@ -18,13 +18,19 @@ const LONGER = 2; // how many times as many steps and tries
 const notice = new Notice(find("notice"));
 const options = new Options(find("options"));
 const answer = new Answer();
-const examples = new Examples(find("examples"), { load: setProblem, clear, fail });
+const examples = new Examples(find("examples"), {
+  begin: () => say("Loading an example.", true),
+  load: setProblem,
+  clear,
+  fail,
+});
 
 let listed = [];
 let model = null;
 let kind = null;
 let editor = null;
 let running = null; // the AbortController of the walk under way
+let pressed = false; // whether Solve waits for an example
 let spent = {}; // steps and tries of the last walk
 
 async function begin() {
@@ -111,14 +117,27 @@ function about() {
   host.closest("section").hidden = false;
 }
 
-function setProblem(problem, label) {
-  editor = kind.edit(find("editor"), problem, { model, changed, moved: () => answer.draw(), say });
+function setProblem(problem, label, places) {
+  editor = kind.edit(find("editor"), problem, {
+    places,
+    model,
+    changed: edited,
+    moved: () => answer.draw(),
+    say,
+  });
   find("hint").textContent = kind.hint;
   changed();
   say(label ? `Example: ${label}.` : "", true);
 }
 
+/** The problem was changed by hand. */
+function edited() {
+  examples.drop();
+  changed();
+}
+
 function clear() {
+  examples.drop();
   if (editor.clear) editor.clear();
   else setProblem(kind.empty(examples.size), "");
   changed();
@@ -156,7 +175,10 @@ function longer() {
 }
 
 async function solve(more = {}) {
-  if (running || !model) return;
+  if (running || pressed || !model) return;
+  pressed = true; // while an example is on its way, it is what is meant
+  await examples.loading;
+  pressed = false;
   notice.clear();
   let body;
   try {

@@ -12,13 +12,6 @@ const GROUPS = 6;
 export const nodeName = (node) =>
   String.fromCharCode(65 + (node % 26)) + (node >= 26 ? Math.floor(node / 26) : "");
 
-/** Places on a ring, as shares of width and height. */
-export const ring = (nodes) =>
-  Array.from({ length: nodes }, (_, i) => {
-    const angle = (2 * Math.PI * i) / nodes - Math.PI / 2;
-    return { x: 0.5 + 0.4 * Math.cos(angle), y: 0.5 + 0.4 * Math.sin(angle) };
-  });
-
 /**
  * Draw a graph.
  * edges: [{a, b, length (or null), tight}], places: shares of the width and height, notes: a text for each node,

@@ -4,10 +4,15 @@ import { drawGraph, nodeName } from "../draw/graph.js";
 import { drawMatrix } from "../draw/matrix.js";
 import { isNumber, rowsOf, short } from "../lib/numbers.js";
 import { GraphEditor, edgesOf } from "./graph_editor.js";
+import { islands, roads } from "./graph_examples.js";
 
 const MOST_NODES = 20; // more are shown as a table alone
 
+/** Edges have no direction here. */
+const isSymmetric = (rows) => rows.every((row, i) => row.every((value, j) => value === rows[j][i]));
+
 const shared = {
+  suits: (problem) => isSymmetric(rowsOf(problem)),
   sizes: [4, 6, 8, 10, 15].map((size) => [size, `${size} nodes`]),
   sizeName: "Nodes",
   size: 6,
@@ -19,6 +24,7 @@ export const graph = {
   ...shared,
   hint: "Drag nodes; click one and then another to join or part them; set lengths in the list. With the keyboard: Tab to a node, arrow keys move it, Enter picks it.",
   hard: "Sparse",
+  instead: roads,
   empty: (size) =>
     Array.from({ length: size }, (_, i) =>
       Array.from({ length: size }, (_, j) => (i === j ? 0 : Math.abs(i - j) === 1 ? 1 : null)),
@@ -69,6 +75,7 @@ export const relation = {
   hint: "Drag nodes; click one and then another to join or part them. With the keyboard: Tab to a node, arrow keys move it, Enter picks it.",
   size: 8,
   hard: "Long chains",
+  instead: islands,
   empty: (size) =>
     Array.from({ length: size }, (_, i) =>
       Array.from({ length: size }, (_, j) => Number(Math.abs(i - j) === 1)),

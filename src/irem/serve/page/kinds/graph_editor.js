@@ -1,6 +1,7 @@
 // An editor of graphs: nodes that can be dragged, and a list of edges with their lengths.
 
-import { drawGraph, nodeName, ring } from "../draw/graph.js";
+import { drawGraph, nodeName } from "../draw/graph.js";
+import { arranged } from "../draw/layout.js";
 import { button, element } from "../lib/dom.js";
 import { isNumber } from "../lib/numbers.js";
 
@@ -27,8 +28,11 @@ export function edgesOf(lengths) {
 export class GraphEditor {
   constructor(host, lengths, tools) {
     this.tools = tools;
-    this.edges = edgesOf(lengths).map((edge) => ({ ...edge, text: String(edge.length) }));
-    this.places = ring(lengths.length);
+    this.edges = edgesOf(lengths).map((edge) => ({
+      ...edge,
+      text: String(Number(edge.length.toPrecision(3))),
+    }));
+    this.places = tools.places ?? arranged(lengths.length, this.edges);
     this.picked = 0;
     this.joining = false;
     this.board = element("div", {

@@ -14,6 +14,8 @@ import { puzzle } from "./puzzle.js";
  *   sizes, sizeName, plain, hard       sizes to choose from, what they are called, and the names of the two buttons
  *                                      for examples; each may be missing
  *   compared                           which panel (from 0) shows the exact answer beside it; the first by default
+ *   own(size)                          an example {problem, label, places}, or null to ask the server, then without a size
+ *   suits(problem), instead(size, hard)  whether the editor can show an example of the server, and one in its place
  *   empty(size)                        a problem to begin with
  *   edit(host, problem, tools)         fill `host` with an editor; `tools` has changed(), moved(), say(sentence) and
  *                                      model; return {problem(), clear?()}; problem() throws an Error with a sentence

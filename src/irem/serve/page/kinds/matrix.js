@@ -13,7 +13,7 @@ export const matrix = {
   sizeName: "Size",
   size: 5,
   plain: "Random",
-  hard: "Badly conditioned",
+  hard: "Ill-conditioned",
   empty: identity,
   edit: (host, problem, tools) =>
     new NumbersEditor(host, rowsOf(problem), { ...tools, symmetric: true, blank: identity }),
@@ -39,9 +39,9 @@ export const matrix = {
 
 export const table = {
   hint: "Hatched cells are missing: they are what the model fills in. Empty a cell to make a hole, or paste a table from a spreadsheet.",
-  sizes: [5, 8, 12, 20].map((size) => [size, `${size} × ${size}`]),
+  sizes: [4, 6, 8, 12, 20].map((size) => [size, `${size} × ${size}`]),
   sizeName: "Size",
-  size: 8,
+  size: 6,
   plain: "Random",
   hard: "Fewer entries",
   empty: (size) => Array.from({ length: size }, () => Array.from({ length: size }, () => null)),

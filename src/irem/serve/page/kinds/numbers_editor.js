@@ -1,13 +1,25 @@
 // An editor of tables: a field for every number, or one text where there are too many.
 
 import { element, field } from "../lib/dom.js";
-import { isNumber } from "../lib/numbers.js";
+import { isNumber, largest } from "../lib/numbers.js";
 
 const MOST_COLUMNS = 8; // more do not fit on a phone
 const MOST_ROWS = 16;
+const DIGITS = 5; // of numbers of examples
 const WRONG = Symbol("wrong");
 const MOVES = { ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 const SIDE_MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+
+const written = (value) => (isNumber(value) ? String(Number(value.toPrecision(DIGITS))) : "");
+
+/** Rows of texts; `unit` is what numbers are rounded to, where there are more digits than fit. */
+const textsOf = (rows, unit) =>
+  rows.map((row) =>
+    row.map((value) => written(unit && isNumber(value) ? Math.round(value / unit) * unit : value)),
+  );
+
+/** A hundredth of the power of ten of the largest number. */
+const hundredth = (rows) => 10 ** (Math.floor(Math.log10(largest(rows))) - 2);
 
 /** A number, null for an empty text, or WRONG. */
 function read(text) {
@@ -31,12 +43,16 @@ export class NumbersEditor {
   constructor(host, rows, tools) {
     this.host = host;
     this.tools = tools;
-    this.show(rows.map((row) => row.map((value) => (isNumber(value) ? String(value) : ""))));
+    this.show(textsOf(rows, tools.holes ? hundredth(rows) : null));
   }
 
   /** Show rows of texts. */
   show(texts) {
     this.texts = texts;
+    // Only what was symmetric is kept so.
+    this.isSymmetric =
+      this.tools.symmetric &&
+      texts.every((row, i) => row.every((text, j) => text === texts[j]?.[i]));
     const fits = (texts[0]?.length ?? 0) <= MOST_COLUMNS && texts.length <= MOST_ROWS;
     this.inputs = null;
     const body = fits ? this.grid() : this.area();
@@ -127,11 +143,6 @@ export class NumbersEditor {
     this.tools.changed();
   }
 
-  /** Whether an entry is mirrored at the diagonal. */
-  get isSymmetric() {
-    return this.tools.symmetric && this.texts.length === this.texts[0].length;
-  }
-
   put(i, j, text) {
     this.texts[i][j] = text;
     const wrong = this.isWrong(text);
@@ -182,11 +193,7 @@ export class NumbersEditor {
   }
 
   clear() {
-    this.show(
-      this.tools
-        .blank(this.texts[0].length)
-        .map((row) => row.map((value) => (isNumber(value) ? String(value) : ""))),
-    );
+    this.show(textsOf(this.tools.blank(this.texts[0].length)));
   }
 
   problem() {

@@ -2,6 +2,7 @@
 
 import { boxOf, drawSudoku, isOpen, sizeOf } from "../draw/sudoku.js";
 import { element } from "../lib/dom.js";
+import { shuffledPuzzle } from "./puzzle_examples.js";
 
 const SYMBOLS = "123456789ABCDEFGHIJKLMNOP";
 const SIZES = [4, 9, 16];
@@ -16,6 +17,11 @@ export const puzzle = {
   size: 9,
   plain: "Easy one",
   hard: "Hard one",
+  own(size) {
+    const grid = shuffledPuzzle(size);
+    const givens = [...(grid ?? "")].filter((cell) => !isOpen(cell)).length;
+    return grid && { problem: { grid }, label: `${size} × ${size}, ${givens} givens` };
+  },
   empty: (size) => ({ grid: ".".repeat(size * size) }),
   edit: (host, problem, tools) => new PuzzleEditor(host, gridOf(problem), tools),
   panels(problem, answer) {

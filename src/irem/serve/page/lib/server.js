@@ -104,13 +104,13 @@ function lost(error) {
 }
 
 function sentenceOf(told, status) {
+  if (status === 401)
+    return "This server asks for its token, which was chosen when it was started.";
   const refused = Array.isArray(told.refused)
     ? told.refused.filter((one) => typeof one === "string")
     : [];
   if (refused.length) return refused.join(" ");
   if (typeof told.error?.message === "string") return told.error.message;
-  if (status === 401)
-    return "This server asks for its token; it was printed when the server started.";
   if (status === 429 || status === 503)
     return "The server has too much to do; wait a few seconds, then press Solve again.";
   return `The server answered with status ${status}; look at its log, then try again.`;

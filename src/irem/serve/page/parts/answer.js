@@ -76,7 +76,7 @@ export class Answer {
       this.walk?.descents[this.start]?.energies[
         Math.min(step, this.walk.descents[this.start].last)
       ];
-    return `step ${step} of ${last}${typeof energy === "number" ? `, energy ${short(energy)}` : ""}`;
+    return `step ${step.toLocaleString("en")} of ${last.toLocaleString("en")}${typeof energy === "number" ? `, energy ${short(energy)}` : ""}`;
   }
 
   /** Draw at the next frame, once however often this is called. */

@@ -4,9 +4,12 @@ import { button, choice, field } from "../lib/dom.js";
 import { examples } from "../lib/server.js";
 
 export class Examples {
-  /** `load(problem, label)` shows a problem, `clear()` empties the editor, `fail(error)` says what went wrong. */
-  constructor(host, { load, clear, fail }) {
-    Object.assign(this, { host, load, clear, fail });
+  /**
+   * `begin()` is told that an example is asked for, `load(problem, label, places)` shows it, `clear()` empties the
+   * editor, `fail(error)` says what went wrong.
+   */
+  constructor(host, { begin, load, clear, fail }) {
+    Object.assign(this, { host, begin, load, clear, fail, loading: null });
   }
 
   show(model, kind) {
@@ -30,19 +33,42 @@ export class Examples {
     this.host.replaceChildren(...parts);
   }
 
-  /** Load one of the server's examples; where it has none, an empty problem. */
-  async fetch(hard) {
-    const model = this.model;
+  /** Load an example of the chosen size; `loading` is settled once it is there, or failed. */
+  fetch(hard) {
+    const loading = this.find(hard).finally(() => {
+      if (this.loading === loading) this.loading = null;
+    });
+    this.loading = loading;
+    return loading;
+  }
+
+  async find(hard) {
+    const ticket = {};
+    this.ticket = ticket;
+    this.begin();
     try {
-      const problems = await examples(model.name, { hard: Number(hard), size: this.size });
-      if (model !== this.model) return; // another model was chosen meanwhile
-      if (!problems.length)
-        throw new Error("The server has no example of this size; set the problem yourself.");
-      const { problem, label } = problems[Math.floor(Math.random() * problems.length)];
-      this.load(problem, label);
+      const found = this.kind.own?.(this.size) ?? (await this.asked(hard));
+      if (ticket !== this.ticket) return; // something else was chosen or typed meanwhile
+      this.load(found.problem, found.label, found.places);
     } catch (error) {
-      if (model === this.model) this.fail(error);
+      if (ticket === this.ticket) this.fail(error);
     }
+  }
+
+  /** One of the server's examples, or the page's own where the editor cannot show it. */
+  async asked(hard) {
+    const size = this.kind.own ? null : this.size;
+    const problems = await examples(this.model.name, { hard: Number(hard), size });
+    if (!problems.length)
+      throw new Error("The server has no example of this size; set the problem yourself.");
+    const found = problems[Math.floor(Math.random() * problems.length)];
+    const shown = this.kind.suits?.(found.problem) ?? true;
+    return shown ? found : this.kind.instead(this.size, hard);
+  }
+
+  /** Forget an example that is on its way: the problem was set in another way. */
+  drop() {
+    this.ticket = null;
   }
 
   get empty() {
