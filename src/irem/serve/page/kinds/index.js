@@ -15,7 +15,7 @@ import { puzzle } from "./puzzle.js";
  *                                      for examples; each may be missing
  *   compared                           which panel (from 0) shows the exact answer beside it; the first by default
  *   own(size)                          an example {problem, label, places}, or null to ask the server, then without a size
- *   suits(problem), instead(size, hard)  whether the editor can show an example of the server, and one in its place
+ *   suits(problem), instead(size, hard)  whether the editor can show an example of the server, and one in place of those that it cannot
  *   empty(size)                        a problem to begin with
  *   edit(host, problem, tools)         fill `host` with an editor; `tools` has changed(), moved(), say(sentence) and
  *                                      model; return {problem(), clear?()}; problem() throws an Error with a sentence

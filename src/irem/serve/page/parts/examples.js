@@ -61,9 +61,9 @@ export class Examples {
     const problems = await examples(this.model.name, { hard: Number(hard), size });
     if (!problems.length)
       throw new Error("The server has no example of this size; set the problem yourself.");
-    const found = problems[Math.floor(Math.random() * problems.length)];
-    const shown = this.kind.suits?.(found.problem) ?? true;
-    return shown ? found : this.kind.instead(this.size, hard);
+    const shown = problems.every(({ problem }) => this.kind.suits?.(problem) ?? true);
+    if (!shown) return this.kind.instead(this.size, hard);
+    return problems[Math.floor(Math.random() * problems.length)];
   }
 
   /** Forget an example that is on its way: the problem was set in another way. */
