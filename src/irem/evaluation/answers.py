@@ -77,7 +77,7 @@ def draw_maze(axes: "Axes", symbols: np.ndarray, certain: np.ndarray) -> None:
     """
     shade = certain[..., None]
     picture = np.where(symbols[..., None] == WALL, _WALL, (1 - shade) * _WHITE + shade * _PATH)
-    axes.imshow(picture, interpolation="nearest")
+    axes.imshow(np.clip(picture, 0, 1), interpolation="nearest")
     size = 110 / len(symbols)
     for symbol, mark, colour in _ENDS:
         row, column = np.argwhere(symbols == symbol)[0]
