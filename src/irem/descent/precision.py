@@ -18,7 +18,7 @@ from jaxtyping import Array, Float, PyTree
 from irem.descent.rules import Descent
 from irem.descent.solution import Reason, Solution
 from irem.descent.wolfe import Wolfe
-from irem.trees import map_arrays
+from irem.trees import Tree, map_arrays
 
 _BACKENDS = ("cpu", "gpu")
 
@@ -30,13 +30,11 @@ def in_best_precision(minimise: Callable[..., Solution]) -> Callable[..., Soluti
     def wrapped(
         descent: Descent, x: PyTree, y0: Float[Array, "problems ..."], *options: Any, **named: Any
     ) -> Solution:
-        if not _wants_double(descent, x, y0):
+        if not wants_double(descent, x, y0):
             return minimise(descent, x, y0, *options, **named)
         try:
             with jax.enable_x64(True):
-                wide = map_arrays(_wide, (descent, x, y0))
-                solution = minimise(*wide, *options, **named)
-                return _finite(map_arrays(_narrow, solution))
+                return narrowed(minimise(*widened((descent, x, y0)), *options, **named))
         except (TypeError, ValueError):
             # The function insists on 32 bits; if that was not the reason, it fails again.
             return minimise(descent, x, y0, *options, **named)
@@ -44,12 +42,23 @@ def in_best_precision(minimise: Callable[..., Solution]) -> Callable[..., Soluti
     return wrapped
 
 
-def _wants_double(descent: Descent, x: PyTree, y0: Float[Array, "problems ..."]) -> bool:
+def wants_double(descent: Descent, x: PyTree, y0: Float[Array, "problems ..."]) -> bool:
+    """Return whether descents on these problems are to be in 64 bits."""
     # Other searches, the paper's fixed step among them, are what they are in the user's precision.
     asked = getattr(descent.energy, "in_double", False) and isinstance(descent.step.search, Wolfe)
     in_single = y0.dtype == jnp.float32 and not jax.config.read("jax_enable_x64")
     traced = any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves((x, y0)))
     return asked and in_single and not traced and jax.default_backend() in _BACKENDS
+
+
+def widened(tree: Tree) -> Tree:
+    """Return a tree whose numbers of 32 bits have 64; called where JAX has 64 bits enabled."""
+    return map_arrays(_wide, tree)
+
+
+def narrowed(solution: Solution) -> Solution:
+    """Return a solution that was found in 64 bits in 32."""
+    return _finite(map_arrays(_narrow, solution))
 
 
 def _finite(solution: Solution) -> Solution:

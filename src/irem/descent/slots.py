@@ -57,6 +57,49 @@ def advance_slots(
     return jax.vmap(one, axis_name=_AXIS)(x, states, budgets)
 
 
+def record_slots(
+    descent: Descent,
+    x: PyTree,
+    states: State,
+    budgets: Int[Array, " slots"],
+    most: Int[Array, ""],
+    length: int,
+) -> tuple[State, Float[Array, "slots steps ..."], Float[Array, "slots steps"]]:
+    """Advance all descents by a few steps and keep the point and the energy after each.
+
+    Arguments:
+        descent: The energy, and how it is descended.
+        x: The problems.
+        states: Their descents.
+        budgets: The step budget of every descent.
+        most: By how many steps, at most `length`; fewer if all stop.
+        length: For how many steps there is room.
+
+    Returns:
+        The descents, and what was kept; what is beyond the last step is not written.
+    """
+
+    def one(x: PyTree, state: State, budget: Int[Array, ""]) -> tuple[State, Array, Array]:
+        rules, landscape = _with_budget(descent, budget), descent.energy.landscape(x)
+
+        def goes_on(carry: tuple[State, Array, Array, Array]) -> Array:
+            running = (carry[0].reason == RUNNING).astype(jnp.int32)
+            return (jax.lax.psum(running, _AXIS) > 0) & (carry[1] < most)
+
+        def body(carry: tuple[State, Array, Array, Array]) -> tuple[State, Array, Array, Array]:
+            state, step, ys, energies = carry
+            state = choose(state.reason == RUNNING, advance(rules, landscape, state), state)
+            ys, energies = ys.at[step].set(state.point.y), energies.at[step].set(state.point.energy)
+            return state, step + 1, ys, energies
+
+        y, energy = state.point.y, state.point.energy
+        room = jnp.zeros((length, *y.shape), y.dtype), jnp.zeros(length, energy.dtype)
+        ended = jax.lax.while_loop(goes_on, body, (state, jnp.zeros((), jnp.int32), *room))
+        return ended[0], ended[2], ended[3]
+
+    return jax.vmap(one, axis_name=_AXIS)(x, states, budgets)
+
+
 def refill_slots(
     descent: Descent,
     slots: tuple[State, PyTree],
