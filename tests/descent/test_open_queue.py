@@ -182,7 +182,7 @@ def test_energies_in_64_bits_are_descended_in_64_bits():
     assert made.double
     queue = OpenQueue(made)
     queue.add(Entry(x, y0, 1000, "a", lambda _: None))
-    ((_, found),) = queue.turn(10.0)
+    (found,) = run(queue)[0].values()
     expected = jax.device_get(minimise(descent, x[None], jnp.asarray(y0)[None]))
     assert found.y.dtype == np.float32
     assert found.steps == expected.steps[0]

@@ -36,7 +36,7 @@ class Entry:
         y0: The point where the descent begins.
         max_steps: Its step budget.
         client: Who asked; clients take turns.
-        done: Called with the solution when the descent has stopped; the answer is in its `y`.
+        done: For the solution when the descent has stopped; who takes it out of the queue calls it.
         cancelled: Whether nobody waits for it any more.
     """
 
@@ -44,7 +44,7 @@ class Entry:
     y0: np.ndarray
     max_steps: int
     client: Hashable
-    done: Callable[[Solution], None]
+    done: Callable[[Solution | Exception], None]
     cancelled: bool = False
     state: Any = dataclasses.field(default=None, init=False, repr=False)
     held: float = dataclasses.field(default=0.0, init=False)
@@ -100,12 +100,19 @@ class OpenQueue:
                 self.add(entry)
         return [entry for entry in waiting if entry.seconds > seconds]
 
+    def take_all(self) -> list[Entry]:
+        """Take out all descents; they do not go on."""
+        waiting = [entry for entries in self._waiting.values() for entry in entries]
+        taken = [*self._running, *waiting]
+        self._waiting, self._members, self._slots = {}, [], None
+        return taken
+
     def is_ready(self) -> bool:
         """Return whether there is a program that can advance them; if not, one will be compiled."""
         if not len(self):
             return False
         self.programs.prepare(self._wanted(), self._compiler, self._on_compiled)
-        return self.programs.ready(len(self)) is not None
+        return self.programs.ready(len(self)) is not None or self.programs.failure is not None
 
     def _wanted(self) -> int:
         """Return for how many slots a program is worth being compiled.
@@ -130,6 +137,8 @@ class OpenQueue:
         self._forget_cancelled()
         if not self.is_ready():
             return []
+        if self.programs.failure is not None:
+            raise self.programs.failure
         self._fill()
         slots, running = self._slots, self._running
         if slots is None or not running:

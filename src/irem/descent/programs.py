@@ -101,6 +101,7 @@ class Programs:
         self._compiled: dict[int, tuple[Any, Any]] = {}
         self._asked: set[int] = set()
         self._lock = threading.Lock()
+        self.failure: Exception | None = None
 
     @property
     def count(self) -> int:
@@ -134,7 +135,12 @@ class Programs:
             self._asked.add(size)
 
         def compile_() -> None:
-            self._compiled[size] = self._compile(size)
+            try:
+                self._compiled[size] = self._compile(size)
+            except Exception as error:
+                self.failure = error  # told to who would run it
+                if by is None:
+                    raise
             then()
 
         if by is None:

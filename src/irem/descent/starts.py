@@ -141,7 +141,7 @@ def content_keys(x: PyTree) -> Key[Array, " problems"]:
 
     First guesses drawn from it are the same whatever other problems are beside it.
     """
-    return jax.jit(jax.vmap(_content_key))(x)
+    return _content_keys(x)
 
 
 def _content_key(x: PyTree) -> PRNGKeyArray:
@@ -151,6 +151,9 @@ def _content_key(x: PyTree) -> PRNGKeyArray:
         places = jnp.arange(bits.size, dtype=jnp.uint32)
         mixed = mixed * jnp.uint32(31) + jnp.sum((bits ^ (bits >> 15)) * (2 * places + 40503))
     return jax.random.fold_in(jax.random.key(0), mixed)
+
+
+_content_keys = jax.jit(jax.vmap(_content_key))  # made once: JAX compiles for every new function
 
 
 def count_problems(on_batch: Callable[[int], None] | None, starts: int) -> Callable[[int], None]:

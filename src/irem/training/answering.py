@@ -62,9 +62,7 @@ def solve_checked(
     else:
         solution = solve(model, x, **first)
     retries = default_retries(model) if retries is None else retries
-    again_by = {"step": _STEP, "max_steps": _MORE_STEPS * default_max_steps(model, x)}
-    if default_step(model) in _OF_TRAINING:
-        again_by = {}
+    options = again_by(model, x)
     for attempt in range(1, retries + 1):
         failed = _failed(solution)
         if not failed.size:
@@ -74,10 +72,22 @@ def solve_checked(
             model,
             some,
             key=jax.vmap(lambda k, a=attempt: jax.random.fold_in(k, a))(some_keys),
-            **again_by,
+            **options,
         )
         solution = _better(solution, again, failed)
     return jax.tree.map(lambda leaf: leaf[0], solution) if alone else solution
+
+
+def again_by(model: Energy, x: PyTree) -> dict[str, Any]:
+    """Return the step rule and the step budget of further tries, as `solve` takes them.
+
+    Arguments:
+        model: A trained model.
+        x: A batch of problems.
+    """
+    if default_step(model) in _OF_TRAINING:
+        return {}
+    return {"step": _STEP, "max_steps": _MORE_STEPS * default_max_steps(model, x)}
 
 
 def _failed(solution: Solution) -> np.ndarray:
