@@ -183,7 +183,7 @@ def test_energies_in_64_bits_are_descended_in_64_bits():
     queue = OpenQueue(made)
     queue.add(Entry(x, y0, 1000, "a", lambda _: None))
     (found,) = run(queue)[0].values()
-    expected = jax.device_get(minimise(descent, x[None], jnp.asarray(y0)[None]))
+    expected = jax.device_get(minimise(descent, jnp.asarray(x)[None], jnp.asarray(y0)[None]))
     assert found.y.dtype == np.float32
     assert found.steps == expected.steps[0]
     np.testing.assert_allclose(found.y, [1, 1], atol=1e-6)

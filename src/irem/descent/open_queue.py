@@ -186,14 +186,13 @@ class OpenQueue:
         """Give a slot to a descent."""
         assert self._slots is not None
         slots = self._slots
-        parts = [(slots.x, entry.x), (slots.y0, entry.y0), (slots.budgets, entry.max_steps)]
+        self.programs.put(slots, place, entry.x, entry.y0, entry.max_steps)
+        self._steps[place] = 0
         if entry.state is not None:
-            slots = slots._replace(states=jax.tree.map(np.array, slots.states))
-            parts.append((slots.states, entry.state))
-        for arrays, rows in parts:
-            jax.tree.map(lambda array, row: _write(array, place, row), arrays, rows)
-        slots.new[place] = entry.state is None
-        self._steps[place] = 0 if entry.state is None else entry.state.steps
+            states = jax.tree.map(np.array, slots.states)
+            jax.tree.map(lambda array, row: array.__setitem__(place, row), states, entry.state)
+            slots = slots._replace(states=states)
+            slots.new[place], self._steps[place] = False, entry.state.steps
         entry.state, entry.held = None, 0.0
         self._slots = slots
         self._members[place] = entry
@@ -269,10 +268,6 @@ class OpenQueue:
 
 def _row(tree: Any, place: int) -> Any:
     return jax.tree.map(lambda leaf: leaf[place], tree)
-
-
-def _write(array: np.ndarray, place: int, row: Any) -> None:
-    array[place] = row
 
 
 def _on_host(tree: PyTree) -> PyTree[np.ndarray]:

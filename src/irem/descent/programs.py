@@ -88,7 +88,7 @@ class Programs:
         recorded: bool = False,
     ) -> None:
         self.double = wants_double(descent, x, jnp.asarray(y0))
-        largest = max(1, _ENTRIES // max(1, math.prod(y0.shape)))
+        largest = max(1, _ENTRIES // max(1, math.prod(y0.shape))) if not recorded else max(sizes)
         self.sizes = tuple(size for size in sizes if size <= largest) or (1,)
         self._recorded = recorded
         self._energy = eqx.partition(descent.energy, eqx.is_array)
@@ -153,6 +153,12 @@ class Programs:
         nothing = np.zeros(size, bool), _rows(self._y0, size), np.ones(size, np.int32)
         return Slots(_rows(self._state, size), _rows(self._x, size), *nothing)
 
+    def put(self, slots: Slots, place: int, x: PyTree, y0: np.ndarray, budget: int) -> None:
+        """Put a problem whose descent has not begun into a slot."""
+        for arrays, rows in ((slots.x, x), (slots.y0, y0)):
+            jax.tree.map(lambda array, row: array.__setitem__(place, row), arrays, rows)
+        slots.new[place], slots.budgets[place] = True, budget
+
     def run(self, slots: Slots, still_running: int, most: int) -> Advanced:
         """Advance all slots until so few are running, by at most so many steps."""
         program, _ = self._compiled[len(slots.new)]
@@ -165,9 +171,13 @@ class Programs:
         if self.double:
             with np.errstate(over="ignore"):
                 solution = jax.device_get(narrowed(jax.tree.map(jnp.asarray, solution)))
-        _, read = self._compiled[len(slots.new)]
-        y = np.asarray(read(self._energy[0], slots.x, solution.y))
+        y = self.read(slots, solution.y)
         return eqx.tree_at(lambda s: s.y, solution, y)  # arrays of NumPy stay what they are
+
+    def read(self, slots: Slots, points: Any) -> np.ndarray:
+        """Return the answers at points of the landscapes of all slots."""
+        _, read = self._compiled[len(slots.new)]
+        return np.asarray(read(self._energy[0], slots.x, np.asarray(points, self._y0.dtype)))
 
     def _arguments(self, slots: Slots, still_running: int, most: int) -> tuple[Any, ...]:
         limits = np.asarray(still_running, np.int32), np.asarray(most, np.int32)

@@ -202,5 +202,3 @@ class Job:
 
     def _fails(self, answer: Answer) -> bool:
         return answer.verdict == Verdict.FAILED and answer.steps > 0
-
-

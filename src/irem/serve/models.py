@@ -23,6 +23,7 @@ from irem.descent.rules import make_descent
 from irem.errors import InputError
 from irem.serve.kinds import AbstractKind, kind_of
 from irem.serve.limits import Limits
+from irem.tasks import AbstractTask
 from irem.training import ZOO, Run, load, read_calibrations
 from irem.training.answering import again_by
 
@@ -82,7 +83,7 @@ class ServedModel:
             "task": self.run.task.name,
             "title": _NOUNS.get(self.run.task.name, self.name),
             "kind": self.kind.name,
-            "summary": f"{type(self.run.task).summary}.".capitalize(),
+            "summary": _sentence(type(self.run.task).summary),
             "parameters": sum(leaf.size for leaf in arrays),
             "sizes": None,
             "card": self.card,
@@ -100,11 +101,8 @@ class ServedModel:
         """Whether its answers are checked."""
         if self.task is None:
             return False
-        from irem.tasks import AbstractTask  # noqa: PLC0415  (names its own, checked below)
-
-        return (
-            type(self.task).residuals is not AbstractTask.residuals and self.task.complete_check
-        )
+        own = type(self.task).residuals is not AbstractTask.residuals
+        return own and self.task.complete_check
 
     def faults(self, batch: PyTree) -> str | None:
         """Return why a problem, a batch of one, is refused."""
@@ -206,6 +204,10 @@ def _compile_heights(model: Any, x: PyTree, points: np.ndarray) -> Callable[...,
     with jax.default_matmul_precision("float32"):
         program = jax.jit(heights).lower(arrays, x, points).compile()
     return lambda x, points: np.asarray(program(arrays, x, points))
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def _shapes(tree: PyTree) -> tuple[Any, ...]:
