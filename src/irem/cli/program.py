@@ -40,6 +40,7 @@ COMMANDS: dict[str, Command] = {
         "report": "Render results of `irem reproduce` as a page or as Markdown.",
         "zoo": "List the models that come along, or print the card of one.",
         "denoise": "Remove the noise from a picture, grey or colour.",
+        "serve": "Serve models over HTTP, with a page to watch descents.",
         "sat": "Satisfy a formula in DIMACS form by descent on its verifier.",
     }.items()
 }
