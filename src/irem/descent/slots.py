@@ -36,7 +36,7 @@ def advance_slots(
         budgets: The step budget of every descent; by default that of `descent`.
         most: After how many steps all pause; by default never.
     """
-    most = jnp.iinfo(jnp.int32).max if most is None else most
+    limit = jnp.asarray(jnp.iinfo(jnp.int32).max if most is None else most, jnp.int32)
 
     def one(x: PyTree, state: State, budget: Int[Array, ""] | None) -> State:
         rules = descent if budget is None else _with_budget(descent, budget)
@@ -45,7 +45,7 @@ def advance_slots(
         def goes_on(carry: tuple[State, Int[Array, ""]]) -> Array:
             state, steps = carry
             running = (state.reason == RUNNING).astype(jnp.int32)
-            return (jax.lax.psum(running, _AXIS) > still_running) & (steps < most)
+            return (jax.lax.psum(running, _AXIS) > still_running) & (steps < limit)
 
         def body(carry: tuple[State, Int[Array, ""]]) -> tuple[State, Int[Array, ""]]:
             state, steps = carry

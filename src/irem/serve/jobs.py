@@ -13,7 +13,7 @@ from jaxtyping import PyTree
 from irem.descent import Reason, Solution
 from irem.descent.open_queue import Entry
 from irem.serve.engine import Engine
-from irem.serve.models import ServedModel
+from irem.serve.models import ServedModel, cropped
 from irem.verdicts import Verdict
 
 
@@ -62,15 +62,20 @@ class Answer:
         return self.verdict == Verdict.VERIFIED
 
     @property
+    def energy(self) -> float:
+        """Its energy."""
+        return float(np.asarray(self.solution.energy))
+
+    @property
     def answered(self) -> bool:
         """Whether there is an answer at all, as `Solution.answered` says."""
         flat = self.solution.reason == Reason.FLAT and not self.verified
-        return bool(np.isfinite(self.solution.energy)) and not flat
+        return bool(np.isfinite(self.energy)) and not flat
 
 
 def judge(model: ServedModel, batch: PyTree, solution: Solution) -> Answer:
     """Check the end of a descent on a problem, a batch of one."""
-    y = model.cropped(batch, np.asarray(solution.y))
+    y = cropped(np.asarray(solution.y), model.answer_shape(batch))
     steps = int(solution.steps)
     if model.task is None:
         return Answer(y, solution, None, np.nan, steps)
@@ -88,8 +93,8 @@ def better(old: Answer, new: Answer) -> Answer:
 
 def lowest(solutions: Sequence[Solution]) -> Solution:
     """Return the solution of lowest energy; an energy that is NaN is not low."""
-    energies = [np.inf if np.isnan(s.energy) else float(s.energy) for s in solutions]
-    return solutions[int(np.argmin(energies))]
+    energies = np.array([s.energy for s in solutions], float)
+    return solutions[int(np.argmin(np.where(np.isnan(energies), np.inf, energies)))]
 
 
 def with_expected_error(model: ServedModel, answer: Answer) -> float | None:

@@ -92,7 +92,7 @@ class AbstractKind(abc.ABC):
     def question(self, batch: PyTree, form: Any = None) -> Question:
         """Return the question of a batch of one problem, unless it is too large."""
         self.check_entries(_entries(self.format, batch))
-        return Question([jax.tree.map(np.asarray, batch)], form)
+        return Question([batch], form)
 
     def check_entries(self, entries: int) -> None:
         """Refuse a problem that is too large."""
@@ -247,7 +247,7 @@ class PictureKind(AbstractKind):
             raise InputError(f"The picture is not base64 ({error}).") from error
         picture = parse_picture(io.BytesIO(data), Path("picture"))
         self.check_entries(math.prod(picture.planes.shape[1:]))
-        parts = [np.asarray(self.format.as_batch(plane[None])[0]) for plane in picture.planes]
+        parts = [self.format.as_batch(plane[None])[0] for plane in picture.planes]
         return Question(parts, picture)
 
     def of_arrays(self, x: np.ndarray) -> list[Question]:

@@ -11,7 +11,6 @@ from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray, PyTree
 
@@ -131,8 +130,7 @@ class ServedModel:
         self, batch: PyTree, starts: int, attempt: int = 0, seed: int = 0
     ) -> list[np.ndarray]:
         """Return the points where the descents of a try begin."""
-        one = jax.tree.map(lambda leaf: jnp.asarray(leaf)[0], batch)
-        shape = self.model.format.answer_shape(one)
+        one, shape = jax.tree.map(lambda leaf: leaf[0], batch), self.answer_shape(batch)
         keys = self.keys(batch, starts, attempt, seed)
         return [np.asarray(_first_point(self.model, one, shape, key)) for key in keys]
 
@@ -141,11 +139,10 @@ class ServedModel:
         one = jax.tree.map(lambda leaf: np.asarray(leaf)[0], batch)
         return padded(self.model.format, one, point)
 
-    def cropped(self, batch: PyTree, y: np.ndarray) -> np.ndarray:
-        """Return an answer to a padded problem at its own size; it may have leading axes."""
+    def answer_shape(self, batch: PyTree) -> tuple[int, ...]:
+        """Return the shape of the answer to a problem."""
         one = jax.tree.map(lambda leaf: leaf[0], batch)
-        shape = self.model.format.answer_shape(one) or ()
-        return y[(..., *(slice(n) for n in shape))]
+        return self.model.format.answer_shape(one) or ()
 
     def programs(self, step: Any, x: PyTree, y0: np.ndarray, *, recorded: bool = False) -> Programs:
         """Return the programs for problems of a shape; they may have to be compiled."""
@@ -188,6 +185,11 @@ def load_models(names: Sequence[str], limits: Limits) -> dict[str, ServedModel]:
             raise InputError(f"Two models are called '{name}'; rename the folder of one of them.")
         models[name] = ServedModel(name, load(given), limits)
     return models
+
+
+def cropped(y: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Return an answer to a padded problem at its own size."""
+    return y[tuple(slice(n) for n in shape)]
 
 
 @eqx.filter_jit

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -181,7 +181,7 @@ class Service:
 
     async def events(
         self, model: ServedModel, question: Question, options: Options, *, landscape: bool
-    ) -> AsyncIterator[Event]:
+    ) -> AsyncGenerator[Event, None]:
         """Yield what happens in a walk while it does."""
         loop = asyncio.get_running_loop()
         told: asyncio.Queue[Event] = asyncio.Queue()
@@ -208,7 +208,7 @@ class Service:
 
     async def walk(
         self, model: ServedModel, question: Question, options: Options, *, landscape: bool
-    ) -> AsyncIterator[dict[str, Any]]:
+    ) -> AsyncGenerator[dict[str, Any], None]:
         """Yield what happens in a walk as values of JSON."""
         events = self.events(model, question, options, landscape=landscape)
         async with contextlib.aclosing(events):
@@ -306,7 +306,7 @@ def presented(model: ServedModel, question: Question, answers: Sequence[Answer])
         "y": model.kind.write(question, [a.y for a in answers]) if there else None,
         "verified": start.verified,
         "residual": number(max(a.residual for a in answers)),
-        "energy": number(sum(float(np.asarray(a.solution.energy)) for a in answers)),
+        "energy": number(sum(a.energy for a in answers)),
         "steps": sum(a.steps for a in answers),
         "converged": all(reason.is_minimum for reason in reasons),
         "reason": reasons[0].label,
@@ -358,8 +358,7 @@ def _presented_result(model: ServedModel, question: Question, event: Event) -> d
 def _truth(model: ServedModel, question: Question) -> Any:
     """Return the exact answer, where the task knows it."""
     task = model.task
-    known = task is not None and task.oracle_mse and not any(task.oracle_mse.values())
-    if not known:
+    if task is None or not task.oracle_mse or any(task.oracle_mse.values()):
         return None
     ys = [np.asarray(task.oracle(part))[0] for part in question.parts]
     return model.kind.write(question, ys)

@@ -17,7 +17,7 @@ from irem.serve.engine import Engine
 from irem.serve.jobs import Answer, Options, judge
 from irem.serve.kinds import Question
 from irem.serve.landscapes import Slice
-from irem.serve.models import ServedModel
+from irem.serve.models import ServedModel, cropped
 
 Event = dict[str, Any]
 """Something that happened in a walk."""
@@ -55,7 +55,7 @@ class Start:
     def rank(self) -> tuple[bool, float, float]:
         """What starts are compared by: verified first, then the residual, then the energy."""
         residual = max(answer.residual for answer in self.answers)
-        energy = sum(float(answer.solution.energy) for answer in self.answers)  # pyright: ignore[reportArgumentType]
+        energy = sum(answer.energy for answer in self.answers)
         known = [np.inf if math.isnan(value) else value for value in (residual, energy)]
         return not self.verified, known[0] if not self.verified else 0.0, known[1]
 
@@ -189,10 +189,10 @@ class Walk:
     def _draw(self) -> Iterator[None]:
         """Compute a slice of the landscape through the best start and another one."""
         model, part, best = self._model, self._question.parts[0], self._best
-        x, _ = model.padded(part, best.points[0])
         others = [start for start in self._starts if start is not best]
         guess = model.first_points(part, 1, _OTHER_GUESS, self._options.seed)[0]
-        other = others[0].points[0] if others else model.padded(part, guess)[1]
+        x, other = model.padded(part, guess)
+        other = others[0].points[0] if others else other
         quick = (r for r in _RESOLUTIONS if r**2 * self._step_seconds < _LANDSCAPE_SECONDS)
         resolution = next(quick, None)
         if resolution is None or best.points[0].shape != other.shape:
@@ -232,12 +232,12 @@ class _Recorder:
     ) -> None:
         self._programs, self._slots, self._starts = programs, slots, starts
         self._model, self._question = model, question
-        self._parts = len(question.parts)
+        self._parts, self._shape = len(question.parts), model.answer_shape(question.parts[0])
         used = len(starts) * self._parts
         self._steps = np.zeros(used, int)
         # The last points and energies, which stay where they are once a descent has stopped.
         self._points = [np.array(slots.y0[i]) for i in range(used)]
-        self._energies: list[float | None] = [None] * used
+        self._energies = np.zeros(0)
         self.running = True
 
     def advance(self, most: int) -> Iterator[Event]:
@@ -245,57 +245,61 @@ class _Recorder:
         advanced = self._programs.run(self._slots, 0, most)
         self._slots.new[:] = False
         self._slots = self._slots._replace(states=advanced.states)
-        for start in self._starts:
-            if not start.answers:
-                yield self._told(start, advanced)
-        reasons = np.asarray(advanced.states.reason)[: len(self._steps)]
-        self._steps = np.asarray(advanced.states.steps)[: len(self._steps)].astype(int)
+        yield from self._told(advanced)
+        used = len(self._steps)
+        self._steps = np.asarray(advanced.states.steps)[:used].astype(int)
+        reasons = np.asarray(advanced.states.reason)[:used]
         stopped = (reasons != RUNNING).reshape(len(self._starts), self._parts).all(axis=1)
         self.running = not stopped.all()
         if any(done and not s.answers for done, s in zip(stopped, self._starts, strict=True)):
             yield from self._ended(advanced, stopped)
 
-    def _told(self, start: Start, advanced: Advanced) -> Event:
-        """Return the steps of a start: those of its parts together, of which some may end early."""
-        places = self._places(start)
+    def _told(self, advanced: Advanced) -> list[Event]:
+        """Return the steps of all starts; the parts of one go on until the last of them stops."""
         assert advanced.ys is not None
         assert advanced.energies is not None
-        after = np.asarray(advanced.states.steps)
-        counts = [int(after[place] - self._steps[place]) for place in places]
-        first = int(self._steps[places[0]]) + 1
-        begins = self._energies[places[0]] is None
-        steps, energies, ys = [], [], []
-        if begins:
-            first_energies = np.asarray(advanced.states.first_energy)
-            for place in places:
-                self._energies[place] = float(first_energies[place])
-            self._keep(start, places, 0, steps, energies, ys)
-        for s in range(max(counts)):
-            for place, count in zip(places, counts, strict=True):
-                if s < count:
-                    self._points[place] = np.asarray(advanced.ys[place, s], np.float32)
-                    self._energies[place] = float(advanced.energies[place, s])
-            self._keep(start, places, first + s, steps, energies, ys)
-        begin = 0 if begins else first
-        told = {"start": start.number, "first": begin, "energies": energies, "ys": ys}
-        return {"type": "steps", **told, "steps": steps}
+        used = len(self._steps)
+        counts = np.asarray(advanced.states.steps)[:used] - self._steps
+        events = [
+            {"type": "steps", "start": s.number, "first": 0, "energies": [], "ys": [], "steps": []}
+            for s in self._starts
+        ]
+        if not self._energies.size:
+            self._energies = np.array(advanced.states.first_energy, np.float64)[:used]
+            self._keep(events, np.zeros(used, int), np.ones(used, bool))
+        ys, energies = np.asarray(advanced.ys), np.asarray(advanced.energies)
+        for s in range(int(counts.max())):
+            moved = counts > s
+            for place in np.flatnonzero(moved):
+                self._points[place] = ys[place, s].astype(np.float32)
+                self._energies[place] = energies[place, s]
+            self._keep(events, self._steps + s + 1, moved)
+        return [event for event in events if event["energies"]]
 
-    def _keep(
-        self,
-        start: Start,
-        places: Sequence[int],
-        step: int,
-        steps: list[int],
-        energies: list[float],
-        ys: list[list[np.ndarray]],
-    ) -> None:
-        """Keep the energy of a step and, of few steps, the answers."""
-        energies.append(sum(self._energies[place] or 0.0 for place in places))
-        if step % self._stride(step):
-            return
-        steps.append(step)
-        start.points.append(self._points[places[0]])
-        ys.append([self._answer(place) for place in places])
+    def _keep(self, events: Sequence[Event], steps: np.ndarray, moved: np.ndarray) -> None:
+        """Keep the energies of a step and, of few steps, the answers."""
+        answers: np.ndarray | None = None
+        for number, (start, event) in enumerate(zip(self._starts, events, strict=True)):
+            places = slice(number * self._parts, (number + 1) * self._parts)
+            if not moved[places].any():
+                continue
+            step = int(steps[places].max())
+            if not event["energies"]:
+                event["first"] = step
+            event["energies"].append(float(self._energies[places].sum()))
+            if step % self._stride(step):
+                continue
+            if answers is None:
+                answers = self._answers()
+            event["steps"].append(step)
+            event["ys"].append([cropped(y, self._shape) for y in answers[places]])
+            start.points.append(self._points[places][0])
+
+    def _answers(self) -> np.ndarray:
+        """Return the answers at the last points of all slots."""
+        points = np.zeros_like(self._slots.y0)
+        points[: len(self._points)] = self._points
+        return self._programs.read(self._slots, points)
 
     def _stride(self, step: int) -> int:
         """Return of how many steps one is kept: fewer of large answers, and of later steps."""
@@ -303,24 +307,13 @@ class _Recorder:
         late = 2 ** int(math.log2(max(1, step / _ALL_STEPS)))
         return large * late
 
-    def _answer(self, place: int) -> np.ndarray:
-        """Return the answer at the last point of a slot."""
-        points = np.zeros_like(self._slots.y0)
-        points[place] = self._points[place]
-        y = self._programs.read(self._slots, points)[place]
-        return self._model.cropped(self._question.parts[place % self._parts], y)
-
-    def _places(self, start: Start) -> range:
-        first = (start.number - self._starts[0].number) * self._parts
-        return range(first, first + self._parts)
-
     def _ended(self, advanced: Advanced, stopped: np.ndarray) -> Iterator[Event]:
         """Check the answers of the starts that have stopped."""
         solutions = self._programs.solutions(self._slots, advanced)
-        for start, done in zip(self._starts, stopped.tolist(), strict=True):
+        for number, (start, done) in enumerate(zip(self._starts, stopped.tolist(), strict=True)):
             if not done or start.answers:
                 continue
-            places = self._places(start)
+            places = range(number * self._parts, (number + 1) * self._parts)
             if start.points[-1] is not self._points[places[0]]:
                 start.points.append(self._points[places[0]])
             for part, place in zip(self._question.parts, places, strict=True):
