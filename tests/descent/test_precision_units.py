@@ -9,7 +9,7 @@ import pytest
 
 import irem
 from irem.descent import Reason, Solution
-from irem.descent.precision import _finite, _narrow, wants_double, _wide
+from irem.descent.precision import _finite, _narrow, _wide, wants_double
 from irem.descent.rules import make_descent
 
 HAND_WRITTEN = irem.energy.from_function(lambda x, y: jnp.sum((y - x) ** 2))

@@ -7,7 +7,14 @@ import time
 
 import numpy as np
 import pytest
-from serve.conftest import LIMITS, problem, running, sums_model
+from serve.serving import LIMITS, loopback, problem, running, sums_model
+
+
+@pytest.fixture(scope="module")
+def client():
+    with loopback() as found:
+        yield found
+
 
 SOLVE = "/v1/models/sums/solve"
 JSON = "application/json"
@@ -156,7 +163,7 @@ def test_pages_of_other_sites_may_not_use_the_server(client, headers):
 
 
 def test_wrong_tokens_are_refused():
-    with running([sums_model()], token="secret-1") as client:  # noqa: S106
+    with running([sums_model()], token="secret-1") as client:
         for given in ({}, {"authorization": "Bearer secret-2"}, {"authorization": "secret-1"}):
             status, found, headers = client("GET", "/v1/models", **given)
             assert status == 401

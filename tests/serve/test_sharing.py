@@ -6,7 +6,14 @@ import threading
 import time
 
 import pytest
-from serve.conftest import LIMITS, problem, running, sums_model
+from serve.serving import LIMITS, loopback, problem, running, sums_model
+
+
+@pytest.fixture(scope="module")
+def client():
+    with loopback() as found:
+        yield found
+
 
 SOLVE = "/v1/models/sums/solve"
 HARD = 1e-6
@@ -113,7 +120,7 @@ def test_many_clients_at_once_get_their_own_answers(client):
 
 
 def test_an_engine_that_fails_once_goes_on(client, monkeypatch):
-    from irem.serve import jobs  # noqa: PLC0415
+    from irem.serve import jobs
 
     monkeypatch.setattr(jobs, "judge", lambda *_: 1 / 0)
     status, found, _ = client.solve([problem()])

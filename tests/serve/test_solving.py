@@ -4,9 +4,15 @@ import io
 
 import numpy as np
 import pytest
-from serve.conftest import problem, sums_model
+from serve.serving import loopback, problem, sums_model
 
 import irem
+
+
+@pytest.fixture(scope="module")
+def client():
+    with loopback() as found:
+        yield found
 
 
 def test_answers_are_those_of_the_library(client):

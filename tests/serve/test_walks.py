@@ -1,7 +1,14 @@
 """Descents that are watched."""
 
 import numpy as np
-from serve.conftest import problem
+import pytest
+from serve.serving import loopback, problem
+
+
+@pytest.fixture(scope="module")
+def client():
+    with loopback() as found:
+        yield found
 
 
 def test_a_walk_tells_every_step_and_the_answer(client):

@@ -55,18 +55,24 @@ def command(
     """Serve models over HTTP, with a page to watch descents."""
     _check_token(host, token)
     try:
-        from irem import serve  # noqa: PLC0415  (loads FastAPI, which is not always there)
+        from irem.serve import (  # noqa: PLC0415  (loads FastAPI, which is not always there)
+            Limits,
+            create_app,
+            load_models,
+            open_socket,
+            run_server,
+        )
     except ModuleNotFoundError as error:
         raise InputError(
             f"`irem serve` needs {error.name}; install it with `pip install irem[serve]`."
         ) from error
     if cache is not None:
         _keep_programs(cache)
-    limits = serve.Limits(seconds=seconds, waiting=waiting)
-    loaded = serve.load_models(models or _those_of_the_zoo(), limits)
+    limits = Limits(seconds=seconds, waiting=waiting)
+    loaded = load_models(models or _those_of_the_zoo(), limits)
     hosts = _LOOPBACK if token is None else ()
-    app = serve.create_app(loaded, limits, token=token, hosts=hosts, warm=warm)
-    listening = serve.open_socket(host, port)
+    app = create_app(loaded, limits, token=token, hosts=hosts, warm=warm)
+    listening = open_socket(host, port)
     place = f"[{host}]" if ":" in host else host
     address = f"http://{place}:{listening.getsockname()[1]}"
 
@@ -74,7 +80,7 @@ def command(
         typer.echo(f"irem: serving {', '.join(loaded)} at {address} (Ctrl-C ends)", err=True)
 
     with Interrupt("irem: finishing what is under way; once more to end at once.") as stop:
-        serve.run_server(app, listening, limits, stop=lambda: stop.asked, started=tell)
+        run_server(app, listening, limits, stop=lambda: stop.asked, started=tell)
         code = exit_code()
     sys.stdout.flush()
     sys.stderr.flush()

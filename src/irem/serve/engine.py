@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from irem.descent.open_queue import Entry, OpenQueue
 from irem.descent.programs import Programs
@@ -23,6 +23,7 @@ _FRESH_WEIGHT, _LONG_WEIGHT = 4.0, 1.0
 _log = logging.getLogger(__name__)
 
 
+@runtime_checkable
 class Work(Protocol):
     """Something that the thread advances turn by turn."""
 

@@ -32,7 +32,6 @@ _NAMES = {"shortest-path": "graph", "connected-components": "relation"}
 _MAZE = {WALL: "#", FLOOR: " ", START: "S", END: "E"}
 _SYMBOLS = "123456789ABCDEFGHIJKLMNOP"
 _UNDECIDED = "."
-_DIGITS = 9
 
 
 @dataclasses.dataclass(frozen=True)
@@ -287,17 +286,20 @@ def numbers(array: Any) -> Any:
     array = np.asarray(array)
     if array.dtype.kind != "f":
         return array.tolist()
-    flat = [_short(value) for value in array.ravel().tolist()]
+    flat = [_short(value) for value in array.ravel()]
     return _nested(flat, array.shape)
 
 
 def number(value: Any) -> float | None:
     """Return one plain number; `None` where there is none or it is not finite."""
-    return None if value is None else _short(float(value))
+    return None if value is None else _short(np.asarray(value)[()])
 
 
-def _short(value: float) -> float | None:
-    return float(f"{value:.{_DIGITS}g}") if math.isfinite(value) else None
+def _short(value: Any) -> float | None:
+    """Return a number of NumPy as a plain one, with no more digits than it has."""
+    if not math.isfinite(value):
+        return None
+    return float(str(value)) if isinstance(value, np.float32) else float(value)
 
 
 def _nested(flat: list[Any], shape: tuple[int, ...]) -> Any:

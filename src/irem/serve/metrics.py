@@ -25,12 +25,12 @@ class Metrics:
         self._seconds: dict[_Labels, list[float]] = {}
         self._buckets: dict[_Labels, list[int]] = {}
 
-    def count(self, name: str, by: float = 1, **labels: str) -> None:
+    def count(self, name: str, by: int | float = 1, **labels: str) -> None:
         """Add to a counter."""
         with self._lock:
             self._counters[name, tuple(sorted(labels.items()))] += by
 
-    def time(self, seconds: float, **labels: str) -> None:
+    def time(self, seconds: int | float, **labels: str) -> None:
         """Count how long a request took."""
         key = tuple(sorted(labels.items()))
         with self._lock:

@@ -7,7 +7,6 @@ import threading
 
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
 import irem
 from irem.energy.base import AbstractEnergy
@@ -17,7 +16,9 @@ from irem.serve.models import ServedModel
 from irem.training import History, Run
 
 SIZE = 4
-LIMITS = Limits(body=200_000, problems=20, entries=64, waiting=24, walks=2, seconds=20, reading=1.0)
+LIMITS = Limits(
+    body=200_000, problems=20, entries=64, waiting=24, walks=2, seconds=20.0, reading=1.0
+)
 
 
 class Sums(AbstractEnergy):
@@ -99,10 +100,9 @@ def running(models, limits=LIMITS, **options):
         thread.join()
 
 
-@pytest.fixture(scope="session")
-def client():
-    with running([sums_model()], hosts=("127.0.0.1", "localhost")) as found:
-        yield found
+def loopback():
+    """A server of the model of sums that is called by the names of this machine."""
+    return running([sums_model()], hosts=("127.0.0.1", "localhost"))
 
 
 def problem(seed=0, hard=0.0):
@@ -111,5 +111,3 @@ def problem(seed=0, hard=0.0):
     if hard:
         x[0, 0] = hard
     return x.tolist()
-
-
