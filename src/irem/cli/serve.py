@@ -1,5 +1,6 @@
 """`irem serve`."""
 
+import dataclasses
 import os
 import sys
 from pathlib import Path
@@ -16,7 +17,68 @@ _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _TERMINATED = 143
 
 
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """Where the server listens, and to whom."""
+
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 for one that is free.")] = (
+        8000
+    )
+    host: Annotated[
+        str, typer.Option(help="Address to listen at; all but 127.0.0.1 need a token.")
+    ] = "127.0.0.1"
+    token: Annotated[
+        str | None,
+        typer.Option(
+            envvar="IREM_TOKEN", help="What every request has to bear.", show_default="none"
+        ),
+    ] = None
+
+    def check(self) -> None:
+        """Refuse to be reached from elsewhere without a token."""
+        if self.token is not None and not self.token.strip():
+            raise InputError(
+                "The token is empty; give one of many random characters, or none at all."
+            )
+        if self.host not in _LOOPBACK and self.token is None:
+            raise InputError(
+                f"At {self.host} other machines reach the server: give a token with --token or "
+                "IREM_TOKEN, or leave out --host."
+            )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """By which names the server may be called; with a token by any."""
+        return _LOOPBACK if self.token is None else ()
+
+    def address(self, port: int) -> str:
+        """Return what browsers call it."""
+        return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{port}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Work:
+    """How much is done at the same time, and before it is asked for."""
+
+    seconds: Annotated[float, typer.Option(min=1, help="How long a request may take.")] = 120.0
+    waiting: Annotated[
+        int, typer.Option(min=1, help="Problems that may be answered or wait at the same time.")
+    ] = 2048
+    cache: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder in which compiled programs are kept for the next start.",
+            show_default="none",
+        ),
+    ] = None
+    warm: Annotated[
+        bool, typer.Option(help="Compile programs of all models before they are asked for.")
+    ] = True
+
+
 def command(
+    place: Place,
+    work: Work,
     models: Annotated[
         list[str] | None,
         typer.Argument(
@@ -25,35 +87,9 @@ def command(
             show_default="the models that come along",
         ),
     ] = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 for one that is free.")] = (
-        8000
-    ),
-    host: Annotated[
-        str, typer.Option(help="Address to listen at; all but 127.0.0.1 need a token.")
-    ] = "127.0.0.1",
-    token: Annotated[
-        str | None,
-        typer.Option(
-            envvar="IREM_TOKEN", help="What every request has to bear.", show_default="none"
-        ),
-    ] = None,
-    seconds: Annotated[float, typer.Option(min=1, help="How long a request may take.")] = 120,
-    waiting: Annotated[
-        int, typer.Option(min=1, help="Problems that may be answered or wait at the same time.")
-    ] = 2048,
-    cache: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder in which compiled programs are kept for the next start.",
-            show_default="none",
-        ),
-    ] = None,
-    warm: Annotated[
-        bool, typer.Option(help="Compile programs of all models before they are asked for.")
-    ] = True,
 ) -> None:
     """Serve models over HTTP, with a page to watch descents."""
-    _check_token(host, token)
+    place.check()
     try:
         from irem.serve import (  # noqa: PLC0415  (loads FastAPI, which is not always there)
             Limits,
@@ -66,15 +102,13 @@ def command(
         raise InputError(
             f"`irem serve` needs {error.name}; install it with `pip install irem[serve]`."
         ) from error
-    if cache is not None:
-        _keep_programs(cache)
-    limits = Limits(seconds=seconds, waiting=waiting)
+    if work.cache is not None:
+        _keep_programs(work.cache)
+    limits = Limits(seconds=work.seconds, waiting=work.waiting)
     loaded = load_models(models or _those_of_the_zoo(), limits)
-    hosts = _LOOPBACK if token is None else ()
-    app = create_app(loaded, limits, token=token, hosts=hosts, warm=warm)
-    listening = open_socket(host, port)
-    place = f"[{host}]" if ":" in host else host
-    address = f"http://{place}:{listening.getsockname()[1]}"
+    app = create_app(loaded, limits, token=place.token, hosts=place.names, warm=work.warm)
+    listening = open_socket(place.host, place.port)
+    address = place.address(listening.getsockname()[1])
 
     def tell() -> None:
         typer.echo(f"irem: serving {', '.join(loaded)} at {address} (Ctrl-C ends)", err=True)
@@ -86,17 +120,6 @@ def command(
     sys.stderr.flush()
     # Programs may still be compiled by another thread, which cannot be told to end.
     os._exit(0 if code == _TERMINATED else code)
-
-
-def _check_token(host: str, token: str | None) -> None:
-    """Refuse to be reached from elsewhere without a token."""
-    if token is not None and not token.strip():
-        raise InputError("The token is empty; give one of many random characters, or none.")
-    if host not in _LOOPBACK and token is None:
-        raise InputError(
-            f"At {host} other machines reach the server: give a token with --token or IREM_TOKEN, "
-            "or leave out --host."
-        )
 
 
 def _those_of_the_zoo() -> list[str]:
