@@ -299,7 +299,8 @@ def _short(value: Any) -> float | None:
     """Return a number of NumPy as a plain one, with no more digits than it has."""
     if not math.isfinite(value):
         return None
-    return float(str(value)) if isinstance(value, np.float32) else float(value)
+    is_short = getattr(value, "dtype", None) == np.float32
+    return float(str(value)) if is_short else float(value)
 
 
 def _nested(flat: list[Any], shape: tuple[int, ...]) -> Any:
