@@ -197,7 +197,7 @@ def measure(port, given):
     quiet = latencies(port, 3)
     for thread in busy:
         thread.start()
-    time.sleep(15)  # until the programs for the hard ones are compiled
+    time.sleep(8)  # until the programs for the hard ones are compiled
     loud = latencies(port, 5)
     stop.set()
     for thread in busy:

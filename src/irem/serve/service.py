@@ -109,13 +109,17 @@ class Service:
             options: How they are answered.
             client: Who asks; clients take turns.
         """
-        questions = await self.thread(read)
-        if len(questions) > self.limits.problems:
-            raise too_large(
-                f"A request may have {self.limits.problems} problems, got {len(questions)}; send "
-                "them in several requests."
-            )
-        faults = await self.thread(_faults, model, questions)
+
+        def checked() -> tuple[list[Question], list[str | None]]:
+            questions = read()
+            if len(questions) > self.limits.problems:
+                raise too_large(
+                    f"A request may have {self.limits.problems} problems, got {len(questions)}; "
+                    "send them in several requests."
+                )
+            return questions, _faults(model, questions)
+
+        questions, faults = await self.thread(checked)
         if None not in faults:
             refused = [fault or "" for fault in faults]
             raise Refusal(422, "refused", refused[0], refused=refused)
