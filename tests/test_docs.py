@@ -63,6 +63,7 @@ ROOMS = (
     "apps.puzzles",
     "apps.sat",
     "apps.sums",
+    "serve",
     "sklearn",
 )
 

@@ -8,6 +8,7 @@ import logging
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 from jaxtyping import Float, Shaped
@@ -65,12 +66,23 @@ def read_picture(path: Path) -> Picture:
     """The picture in a file, or a sentence that says why it is none."""
     if not path.is_file():
         raise InputError(f"There is no picture at '{path}'.")
+    # Of a file that it opens by name, Pillow maps the pixels as if they stood upright.
+    with path.open("rb") as file:
+        return parse_picture(file, path)
+
+
+def parse_picture(file: BinaryIO, path: Path) -> Picture:
+    """The picture in an open file, or a sentence that says why it is none.
+
+    Arguments:
+        file: The file.
+        path: What errors call it.
+    """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what matters of a damaged file is raised
             warnings.simplefilter("error", Image.DecompressionBombWarning)
-            # Of a file that it opens by name, Pillow maps the pixels as if they stood upright.
-            with path.open("rb") as file, Image.open(file) as image:
+            with Image.open(file) as image:
                 return _planes(image, path)
     except (Image.DecompressionBombWarning, Image.DecompressionBombError) as error:
         raise InputError(f"'{path}' has too many pixels to be read; cut it into parts.") from error
@@ -84,6 +96,14 @@ def read_picture(path: Path) -> Picture:
 
 def write_picture(path: Path, picture: Picture) -> None:
     """Write a picture whole or not at all, in the form that the ending of `path` names."""
+    kind = Image.registered_extensions()[path.suffix.lower()]
+    if kind == "JPEG" and picture.deep:
+        raise InputError(f"A JPEG file has 8 bits; write '{path.stem}.png' instead.")
+    write_whole(path, picture_bytes(picture, kind))
+
+
+def picture_bytes(picture: Picture, kind: str = "PNG") -> bytes:
+    """A picture as the bytes of a file of a kind that Pillow knows."""
     levels = 65535 if picture.deep else 255
     planes = np.rint(np.clip(picture.planes, 0, 1) * levels)
     if picture.deep:
@@ -94,14 +114,11 @@ def write_picture(path: Path, picture: Picture) -> None:
         image = Image.merge(
             _mode(len(planes), bool(alpha)), [Image.fromarray(p) for p in (*planes, *alpha)]
         )
-    kind = Image.registered_extensions()[path.suffix.lower()]
     if kind == "JPEG":
-        if picture.deep:
-            raise InputError(f"A JPEG file has 8 bits; write '{path.stem}.png' instead.")
         image = image.convert("L" if len(planes) == 1 else "RGB")
     file = io.BytesIO()
     image.save(file, kind, **({"quality": 95} if kind == "JPEG" else {}))
-    write_whole(path, file.getvalue())
+    return file.getvalue()
 
 
 def read_folder(folder: Path) -> list[Float[np.ndarray, "height width"]]:

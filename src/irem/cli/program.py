@@ -43,6 +43,7 @@ COMMANDS: dict[str, Command] = {
         "export": "Write a model as a file that solves without irem.",
         "benchmark": "Measure the costs of irem over those of named peers.",
         "denoise": "Remove the noise from a picture, grey or colour.",
+        "serve": "Serve models over HTTP, with a page to watch descents.",
         "sat": "Satisfy a formula in DIMACS form by descent on its verifier.",
         "doctor": "Tell what irem runs on, what it keeps on the disk, and what is wrong.",
     }.items()

@@ -18,7 +18,7 @@ from jaxtyping import Array, Float, PyTree
 from irem.descent.rules import Descent
 from irem.descent.solution import Reason, Solution
 from irem.descent.wolfe import Wolfe
-from irem.trees import map_arrays
+from irem.trees import Tree, map_arrays
 
 _BACKENDS = ("cpu", "gpu")
 
@@ -30,7 +30,7 @@ def in_best_precision(minimise: Callable[..., Solution]) -> Callable[..., Soluti
     def wrapped(
         descent: Descent, x: PyTree, y0: Float[Array, "problems ..."], *options: Any, **named: Any
     ) -> Solution:
-        if not _wants_double(descent, x, y0):
+        if not takes_double(descent, x, y0):
             return minimise(descent, x, y0, *options, **named)
         try:
             return in_double(minimise)(descent, x, y0, *options, **named)
@@ -49,9 +49,7 @@ def in_double(minimise: Callable[..., Solution]) -> Callable[..., Solution]:
         descent: Descent, x: PyTree, y0: Float[Array, "problems ..."], *options: Any, **named: Any
     ) -> Solution:
         with jax.enable_x64(True):
-            wide = map_arrays(_wide, (descent, x, y0))
-            solution = minimise(*wide, *options, **named)
-            return _finite(map_arrays(_narrow, solution))
+            return narrowed(minimise(*widened((descent, x, y0)), *options, **named))
 
     return wrapped
 
@@ -62,11 +60,22 @@ def wants_double(descent: Descent) -> bool:
     return getattr(descent.energy, "in_double", False) and isinstance(descent.step.search, Wolfe)
 
 
-def _wants_double(descent: Descent, x: PyTree, y0: Float[Array, "problems ..."]) -> bool:
+def takes_double(descent: Descent, x: PyTree, y0: Float[Array, "problems ..."]) -> bool:
+    """Return whether descents on these problems are to be in 64 bits, here and now."""
     in_single = y0.dtype == jnp.float32 and not jax.config.read("jax_enable_x64")
     traced = any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves((x, y0)))
     supported = jax.default_backend() in _BACKENDS
     return wants_double(descent) and in_single and not traced and supported
+
+
+def widened(tree: Tree) -> Tree:
+    """Return a tree whose numbers of 32 bits have 64; called where JAX has 64 bits enabled."""
+    return map_arrays(_wide, tree)
+
+
+def narrowed(solution: Solution) -> Solution:
+    """Return a solution that was found in 64 bits in 32."""
+    return _finite(map_arrays(_narrow, solution))
 
 
 def _finite(solution: Solution) -> Solution:

@@ -6,17 +6,16 @@ from collections.abc import Callable
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, PyTree
+from jaxtyping import Array, Float, Int, PyTree
 
-from irem.descent.algorithm2 import State, advance, finish, start
+from irem.descent.algorithm2 import State, finish
 from irem.descent.precision import in_best_precision
 from irem.descent.rules import Descent
+from irem.descent.slots import advance_slots, refill_slots, start_slots
 from irem.descent.solution import RUNNING, Solution
-from irem.trees import choose
 
 FREE_SHARE = 0.25
 """Slots are filled again once this share is free, as that costs an evaluation in all slots."""
-_AXIS = "slots"
 
 
 class _Queue(eqx.Module):
@@ -96,7 +95,7 @@ def _open(descent: Descent, x: PyTree, y0: Float[Array, "problems ..."], slots: 
     """Fill every slot with one of the first problems."""
     problems = y0.shape[0]
     first_x = jax.tree.map(lambda leaf: leaf[:slots], x)
-    states = _start(descent, first_x, y0[:slots])
+    states = start_slots(descent, first_x, y0[:slots])
     one = jax.eval_shape(jax.vmap(finish), states)
     solutions = jax.tree.map(lambda s: jnp.zeros((problems, *s.shape[1:]), s.dtype), one)
     return _Queue(states, first_x, jnp.arange(slots), solutions, jnp.asarray(slots))
@@ -111,7 +110,7 @@ def _advance_and_refill(
     problems = y0.shape[0]
     # While problems wait, advance until enough slots are free; after that, to the end.
     waiting = queue.taken < problems
-    states = _advance_until(descent, queue.x, queue.states, jnp.where(waiting, still_running, 0))
+    states = advance_slots(descent, queue.x, queue.states, jnp.where(waiting, still_running, 0))
     stopped = states.reason != RUNNING
     # What is written beyond the end is dropped.
     places = jnp.where(stopped, queue.indices, problems)
@@ -123,51 +122,6 @@ def _advance_and_refill(
     indices = jnp.where(stopped, queue.taken + jnp.cumsum(stopped) - 1, queue.indices)
     new = stopped & (indices < problems)
     indices = jnp.where(stopped & ~new, problems, indices)
-    states, slot_x = _refill(descent, (states, queue.x), new, x, y0, indices)
+    states, slot_x = refill_slots(descent, (states, queue.x), new, x, y0, indices)
     taken = queue.taken + jnp.sum(new)
     return _Queue(states, slot_x, indices, solutions, taken), taken - jnp.sum(indices < problems)
-
-
-def _start(descent: Descent, x: PyTree, y0: Float[Array, "some ..."]) -> State:
-    return jax.vmap(lambda x, y0: start(*descent.on(x), y0))(x, y0)
-
-
-def _advance_until(
-    descent: Descent, x: PyTree, states: State, still_running: Int[Array, ""]
-) -> State:
-    """Advance all descents until at most `still_running` of them have not stopped."""
-
-    def one(x: PyTree, state: State) -> State:
-        own, landscape = descent.on(x)
-
-        def too_many_running(state: State) -> Array:
-            running = (state.reason == RUNNING).astype(jnp.int32)
-            return jax.lax.psum(running, _AXIS) > still_running
-
-        def body(state: State) -> State:
-            return choose(state.reason == RUNNING, advance(own, landscape, state), state)
-
-        return jax.lax.while_loop(too_many_running, body, state)
-
-    return jax.vmap(one, axis_name=_AXIS)(x, states)
-
-
-def _refill(
-    descent: Descent,
-    slots: tuple[State, PyTree],
-    new: Bool[Array, " slots"],
-    x: PyTree,
-    y0: Float[Array, "problems ..."],
-    indices: Int[Array, " slots"],
-) -> tuple[State, PyTree]:
-    """Start the problems of the slots that are `new`, and keep the others as they are."""
-    problems = y0.shape[0]
-
-    def refilled() -> tuple[State, PyTree]:
-        their_x, their_y0 = jax.tree.map(
-            lambda leaf: leaf[jnp.minimum(indices, problems - 1)], (x, y0)
-        )
-        started = (_start(descent, their_x, their_y0), their_x)
-        return jax.vmap(choose)(new, started, slots)
-
-    return jax.lax.cond(jnp.any(new), refilled, lambda: slots)

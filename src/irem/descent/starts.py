@@ -155,11 +155,6 @@ def content_keys(x: PyTree) -> Key[Array, " problems"]:
     return _content_keys(x)
 
 
-@jax.jit
-def _content_keys(x: PyTree) -> Key[Array, " problems"]:
-    return jax.vmap(_content_key)(x)
-
-
 def _content_key(x: PyTree) -> PRNGKeyArray:
     mixed = jnp.uint32(0)
     for leaf in jax.tree.leaves(x):
@@ -167,6 +162,9 @@ def _content_key(x: PyTree) -> PRNGKeyArray:
         places = jnp.arange(bits.size, dtype=jnp.uint32)
         mixed = mixed * jnp.uint32(31) + jnp.sum((bits ^ (bits >> 15)) * (2 * places + 40503))
     return jax.random.fold_in(jax.random.key(0), mixed)
+
+
+_content_keys = jax.jit(jax.vmap(_content_key))  # made once: JAX compiles for every new function
 
 
 def count_problems(on_batch: Callable[[int], None] | None, starts: int) -> Callable[[int], None]:

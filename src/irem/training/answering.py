@@ -64,9 +64,7 @@ def solve_checked(
     else:
         solution = solve(model, x, **first)
     retries = default_retries(model) if retries is None else retries
-    again_by = {"step": _STEP, "max_steps": _MORE_STEPS * default_max_steps(model, x)}
-    if default_step(model) in _OF_TRAINING:
-        again_by = {}
+    options = again_by(model, x)
     for attempt in range(1, retries + 1):
         failed = _failed(solution)
         if not failed.size:
@@ -76,7 +74,7 @@ def solve_checked(
             model,
             some,
             key=jax.vmap(lambda k, a=attempt: jax.random.fold_in(k, a))(some_keys),
-            **again_by,
+            **options,
         )
         solution = _better(solution, again, failed)
     solution = _cut(solution, model.format.answer_shape(_first(given)))
@@ -95,6 +93,18 @@ def _cut(solution: Solution, shape: tuple[int, ...] | None) -> Solution:
     several = solution.answers
     cut = None if several is None else several[real]
     return dataclasses.replace(solution, y=solution.y[real], answers=cut)
+
+
+def again_by(model: Energy, x: PyTree) -> dict[str, Any]:
+    """Return the step rule and the step budget of further tries, as `solve` takes them.
+
+    Arguments:
+        model: A trained model.
+        x: A batch of problems.
+    """
+    if default_step(model) in _OF_TRAINING:
+        return {}
+    return {"step": _STEP, "max_steps": _MORE_STEPS * default_max_steps(model, x)}
 
 
 def _failed(solution: Solution) -> np.ndarray:

@@ -38,17 +38,21 @@ class MazeText(AbstractDocument):
         Editors take spaces away from the ends of lines, so what is missing there is floor. A row of
         nothing but floor has to keep its spaces: an empty line ends a maze.
         """
-        lines = read_text(path)
+        return MazeText.of(read_text(path), str(path))
+
+    @staticmethod
+    def of(lines: Sequence[str], source: str) -> MazeText:
+        """Return the mazes among some lines, which errors say are of `source`."""
         starts = [i for i, line in enumerate(lines) if line and (i == 0 or not lines[i - 1])]
         if not starts:
             raise InputError(
-                f"'{path}' has no mazes; expected lines of `#` for walls and spaces for floor, "
+                f"'{source}' has no mazes; expected lines of `#` for walls and spaces for floor, "
                 "with `S` at the start and `E` at the end."
             )
         mazes = []
         for first in starts:
             last = next((i for i in range(first, len(lines)) if not lines[i]), len(lines))
-            mazes.append(_read_maze(path, first, lines[first:last]))
+            mazes.append(_read_maze(source, first, lines[first:last]))
         return MazeText(lines, starts, mazes)
 
     def write(self, out: Path, answers: Sequence[np.ndarray | None]) -> None:
@@ -69,14 +73,14 @@ class MazeText(AbstractDocument):
         return f"The maze from line {self.first[problem] + 1} on: {sentence}"
 
 
-def _read_maze(path: Path, first: int, rows: Sequence[str]) -> np.ndarray:
+def _read_maze(source: str, first: int, rows: Sequence[str]) -> np.ndarray:
     """The symbols of one maze, whose first line has this place."""
     maze = np.full((len(rows), max(map(len, rows))), FLOOR, np.int8)
     for i, row in enumerate(rows):
         for j, character in enumerate(row):
             if character not in _SYMBOLS:
                 raise InputError(
-                    f"Line {first + i + 1} of '{path}' has {character!r} at place {j + 1}; "
+                    f"Line {first + i + 1} of '{source}' has {character!r} at place {j + 1}; "
                     "expected `#` for a wall, a space for floor, `S` or `E`."
                 )
             maze[i, j] = _SYMBOLS[character]

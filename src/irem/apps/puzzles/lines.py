@@ -60,7 +60,12 @@ class PuzzleText(AbstractDocument):
     @staticmethod
     def read(path: Path) -> PuzzleText:
         """Read a text as `read_lines` does."""
-        lines, puzzles = read_lines(path)
+        return PuzzleText.of(read_text(path), str(path))
+
+    @staticmethod
+    def of(lines: Sequence[str], source: str) -> PuzzleText:
+        """Return the puzzles among some lines, which errors say are of `source`."""
+        puzzles = _puzzles(lines, source)
         return PuzzleText(lines, puzzles, [puzzle.grid for puzzle in puzzles])
 
     def write(self, out: Path, answers: Sequence[np.ndarray | None]) -> None:
@@ -84,15 +89,21 @@ def read_lines(path: Path) -> tuple[list[str], list[PuzzleLine]]:
     `0` may be the first symbol.
     """
     lines = read_text(path)
+    return lines, _puzzles(lines, str(path))
+
+
+def _puzzles(lines: Sequence[str], source: str) -> list[PuzzleLine]:
     kept = [(i, line.strip()) for i, line in enumerate(lines, 1)]
     kept = [(i, line) for i, line in kept if line and not line.startswith("#")]
     if not kept:
-        raise InputError(f"'{path}' has no puzzles; expected lines of 81 characters, one for each.")
-    return lines, [_read_line(path, number, line) for number, line in kept]
+        raise InputError(
+            f"'{source}' has no puzzles; expected lines of 81 characters, one for each."
+        )
+    return [_read_line(source, number, line) for number, line in kept]
 
 
-def _read_line(path: Path, number: int, line: str) -> PuzzleLine:
-    where = f"Line {number} of '{path}'"
+def _read_line(source: str, number: int, line: str) -> PuzzleLine:
+    where = f"Line {number} of '{source}'"
     size = math.isqrt(len(line))
     if size**2 != len(line) or not _SMALLEST <= size <= _LARGEST:
         raise InputError(

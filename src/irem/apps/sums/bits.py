@@ -32,11 +32,15 @@ class BitText(AbstractDocument):
     @staticmethod
     def read(path: Path) -> BitText:
         """Read a text; lines that are empty or begin with `#` are no problems."""
-        lines = read_text(path)
+        return BitText.of(read_text(path), str(path))
+
+    @staticmethod
+    def of(lines: Sequence[str], source: str) -> BitText:
+        """Return the bits of some lines, which errors say are of `source`."""
         places = [i for i, line in enumerate(lines) if line.strip() and line[0] != "#"]
         if not places:
-            raise InputError(f"'{path}' has no bits; expected lines of 0 and 1.")
-        return BitText(lines, places, [_read_bits(path, i, lines[i].strip()) for i in places])
+            raise InputError(f"'{source}' has no bits; expected lines of 0 and 1.")
+        return BitText(lines, places, [_read_bits(source, i, lines[i].strip()) for i in places])
 
     def write(self, out: Path, answers: Sequence[np.ndarray | None]) -> None:
         """Write the parities in place of the bits; a line without an answer is `?`."""
@@ -52,11 +56,11 @@ class BitText(AbstractDocument):
         return f"Line {self.places[problem] + 1}: {sentence}"
 
 
-def _read_bits(path: Path, place: int, line: str) -> np.ndarray:
+def _read_bits(source: str, place: int, line: str) -> np.ndarray:
     wrong = next((i for i, character in enumerate(line) if character not in "01"), None)
     if wrong is not None:
         raise InputError(
-            f"Line {place + 1} of '{path}' has {line[wrong]!r} at place {wrong + 1}; expected 0 or "
-            "1."
+            f"Line {place + 1} of '{source}' has {line[wrong]!r} at place {wrong + 1}; expected 0 "
+            "or 1."
         )
     return np.array([character == "1" for character in line], np.int8)

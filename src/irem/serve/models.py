@@ -1,0 +1,218 @@
+"""Models as a server holds them: loaded, with their programs, and with what is said of them."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, Future
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+from jaxtyping import Array, PRNGKeyArray, PyTree
+
+from irem.descent import Energy, content_keys, default_max_steps, default_retries, default_step
+from irem.descent.algorithm2 import first_point
+from irem.descent.padding import padded
+from irem.descent.programs import Programs
+from irem.descent.rules import make_descent, until_answer_holds
+from irem.errors import InputError
+from irem.serve.kinds import AbstractKind, kind_of
+from irem.serve.limits import Limits
+from irem.tasks import AbstractTask
+from irem.training import ZOO, Run, load, read_calibrations
+from irem.training.answering import again_by
+
+WALK_SIZES = (1, 4)
+"""Numbers of descents that are recorded at the same time."""
+
+_CARD = "README.md"
+_NOUNS = {
+    "sudoku": "Sudoku puzzles",
+    "maze": "Mazes",
+    "prefix-sums": "Parities of a line of bits",
+    "shortest-path": "Shortest paths in a graph",
+    "connected-components": "Connected components of a graph",
+    "matrix-inverse": "Inverse of a matrix",
+    "matrix-completion": "Tables with missing numbers",
+    "addition": "Sums of two vectors",
+    "edge-copy": "Copies of the edges of a graph",
+    "denoise": "Pictures with noise",
+}
+
+
+class ServedModel:
+    """A trained model, and all that requests need of it.
+
+    Arguments:
+        name: What it is called in addresses.
+        run: The run that it is from.
+        limits: How large problems may be.
+    """
+
+    def __init__(self, name: str, run: Run[Any], limits: Limits) -> None:
+        model = run.model
+        if not isinstance(model, Energy):
+            raise InputError(
+                f"'{name}' is a network that answers by itself, and a server descends energies; "
+                "give a run of an energy."
+            )
+        self.name, self.run, self.model = name, run, model
+        self.task = getattr(model, "task", None)
+        self.kind: AbstractKind = kind_of(run.task, model.format, limits)
+        calibrations = run.calibrations or read_calibrations(run)
+        self.calibration = None if calibrations is None else calibrations[0]
+        self._programs: dict[Any, Programs] = {}
+        self._heights: dict[Any, Future[Any]] = {}
+        self._lock = threading.Lock()
+
+    @functools.cached_property
+    def retries(self) -> int:
+        """How often an answer that fails its check is sought again."""
+        return default_retries(self.model)
+
+    def describe(self) -> dict[str, Any]:
+        """Return what there is to know before a problem is sent."""
+        arrays = jax.tree.leaves(eqx.filter(self.model, eqx.is_inexact_array))
+        return {
+            "name": self.name,
+            "task": self.run.task.name,
+            "title": _NOUNS.get(self.run.task.name, self.name),
+            "kind": self.kind.name,
+            "summary": _sentence(type(self.run.task).summary),
+            "parameters": sum(leaf.size for leaf in arrays),
+            "sizes": None,
+            "card": self.card,
+            "checked": self.is_checked,
+        }
+
+    @functools.cached_property
+    def card(self) -> str | None:
+        """What its card says."""
+        path = None if self.run.path is None else self.run.path / _CARD
+        return path.read_text("utf-8") if path is not None and path.is_file() else None
+
+    @functools.cached_property
+    def is_checked(self) -> bool:
+        """Whether its answers are checked."""
+        if self.task is None:
+            return False
+        own = type(self.task).residuals is not AbstractTask.residuals
+        return own and self.task.complete_check
+
+    def faults(self, batch: PyTree) -> str | None:
+        """Return why a problem, a batch of one, is refused."""
+        return None if self.task is None else self.task.domain.faults(batch)[0]
+
+    def budget(self, batch: PyTree) -> int:
+        """Return the step budget of a problem where none is given."""
+        return default_max_steps(self.model, batch)
+
+    def rules(self, batch: PyTree, attempt: int) -> tuple[Any, int]:
+        """Return the step rule and the budget of the first try, or of a later one."""
+        options = again_by(self.model, batch) if attempt else {}
+        step = options.get("step", default_step(self.model))
+        return step, options.get("max_steps", self.budget(batch))
+
+    def keys(self, batch: PyTree, starts: int, attempt: int, seed: int = 0) -> list[PRNGKeyArray]:
+        """Return the keys of the first guesses at a problem; those of `Run.solve` for seed 0."""
+        key = content_keys(batch)[0]
+        if seed:
+            key = jax.random.fold_in(key, seed)
+        if attempt:
+            return [jax.random.fold_in(key, attempt)]
+        return [key] if starts == 1 else list(jax.random.split(key, starts))
+
+    def first_points(
+        self, batch: PyTree, starts: int, attempt: int = 0, seed: int = 0
+    ) -> list[np.ndarray]:
+        """Return the points where the descents of a try begin."""
+        one, shape = jax.tree.map(lambda leaf: leaf[0], batch), self.answer_shape(batch)
+        keys = self.keys(batch, starts, attempt, seed)
+        return [np.asarray(_first_point(self.model, one, shape, key)) for key in keys]
+
+    def padded(self, batch: PyTree, point: np.ndarray) -> tuple[PyTree, np.ndarray]:
+        """Return a problem, and a point, at one of a few sizes."""
+        one = jax.tree.map(lambda leaf: np.asarray(leaf)[0], batch)
+        return padded(self.model.format, one, point)
+
+    def answer_shape(self, batch: PyTree) -> tuple[int, ...]:
+        """Return the shape of the answer to a problem."""
+        one = jax.tree.map(lambda leaf: leaf[0], batch)
+        return self.model.format.answer_shape(one) or ()
+
+    def programs(self, step: Any, x: PyTree, y0: np.ndarray, *, recorded: bool = False) -> Programs:
+        """Return the programs for problems of a shape; they may have to be compiled."""
+        kind = (str(step), _shapes((x, y0)), jax.tree.structure(x), recorded)
+        with self._lock:
+            if kind not in self._programs:
+                descent = make_descent(self.model, step)
+                if not recorded:  # who watches sees a walk to its end
+                    descent = until_answer_holds(descent)
+                sizes = {"sizes": WALK_SIZES} if recorded else {}
+                self._programs[kind] = Programs(descent, x, y0, recorded=recorded, **sizes)
+            return self._programs[kind]
+
+    @property
+    def compiled(self) -> int:
+        """How many programs have been compiled."""
+        with self._lock:
+            return sum(programs.count for programs in self._programs.values())
+
+    def heights(
+        self, x: PyTree, points: np.ndarray, by: Executor, then: Callable[[], None]
+    ) -> Future[Any]:
+        """Return the program that computes the energies of some points of a landscape."""
+        kind = (_shapes((x, points)), jax.tree.structure(x))
+        with self._lock:
+            if kind not in self._heights:
+                self._heights[kind] = by.submit(_compile_heights, self.model, x, points)
+                self._heights[kind].add_done_callback(lambda _: then())
+            return self._heights[kind]
+
+
+def load_models(names: Sequence[str], limits: Limits) -> dict[str, ServedModel]:
+    """Load models by the names of their folders, or as `zoo:NAME`.
+
+    Raises:
+        InputError: One cannot be served, or two have the same name.
+    """
+    models: dict[str, ServedModel] = {}
+    for given in names:
+        name = given.removeprefix(ZOO) if given.startswith(ZOO) else Path(given).resolve().name
+        if name in models:
+            raise InputError(f"Two models are called '{name}'; rename the folder of one of them.")
+        models[name] = ServedModel(name, load(given), limits)
+    return models
+
+
+def cropped(y: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Return an answer to a padded problem at its own size."""
+    return y[tuple(slice(n) for n in shape)]
+
+
+@eqx.filter_jit
+def _first_point(model: Any, x: PyTree, shape: tuple[int, ...], key: PRNGKeyArray) -> Array:
+    return first_point(model, x, shape, key=key)
+
+
+def _compile_heights(model: Any, x: PyTree, points: np.ndarray) -> Callable[..., np.ndarray]:
+    arrays, rest = eqx.partition(model, eqx.is_array)
+
+    def heights(arrays: PyTree, x: PyTree, points: Array) -> Array:
+        return jax.lax.map(eqx.combine(arrays, rest).landscape(x), points)
+
+    with jax.default_matmul_precision("float32"):
+        program = jax.jit(heights).lower(arrays, x, points).compile()
+    return lambda x, points: np.asarray(program(arrays, x, points))
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def _shapes(tree: PyTree) -> tuple[Any, ...]:
+    return tuple((leaf.shape, str(leaf.dtype)) for leaf in map(np.asarray, jax.tree.leaves(tree)))
