@@ -93,6 +93,11 @@ def test_what_cannot_be_served(irem_cli, tmp_path):
         open_socket("127.0.0.1", taken.getsockname()[1])
 
 
+def test_answers_are_sent_at_once():
+    with open_socket("127.0.0.1", 0) as listening:
+        assert listening.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
 def test_without_the_extra_the_command_says_what_to_install(irem_cli, monkeypatch):
     monkeypatch.setitem(sys.modules, "irem.serve", None)
     found = irem_cli("serve", "--token", "x")
