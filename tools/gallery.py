@@ -37,7 +37,14 @@ class Shown(NamedTuple):
         """The command that draws it."""
         return [
             *("irem", "figure", "walk", f"zoo:{self.model}"),
-            *("--difficulty", self.difficulty, "--seed", str(self.seed), "--out", str(self.picture)),
+            *(
+                "--difficulty",
+                self.difficulty,
+                "--seed",
+                str(self.seed),
+                "--out",
+                str(self.picture),
+            ),
         ]
 
 
@@ -110,9 +117,9 @@ GALLERY = (
 
 HEAD = """# Gallery
 
-One answer of every model that comes with irem, forming step by step above its energy. Each picture runs once; the command
-that drew it stands below it, and `--seed` draws another problem. `irem serve` shows the same in a browser, for problems of
-your own ([watch an answer form](watch.md)).
+One answer of every model that comes with irem, forming step by step above its energy. Each picture
+runs once; the command that drew it stands below it, and `--seed` draws another problem. `irem
+serve` shows the same in a browser, for problems of your own ([watch an answer form](watch.md)).
 """
 
 

@@ -4,6 +4,7 @@ import base64
 import dataclasses
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 
 from irem.evaluation.page import png
@@ -20,7 +21,7 @@ SMALL = DemoSettings(
         "energy.depth": 1,
     },
 )
-FIGURES = ["loss", "error-by-step", "energy-by-error", "landscape"]
+FIGURES = ["inverse", "loss", "error-by-step", "energy-by-error", "landscape"]
 
 
 class Page(HTMLParser):
@@ -80,15 +81,16 @@ def page(made, drawn):
 
 def test_the_page_needs_nothing_beside_itself(page):
     assert page.open == []
-    assert len(page.sources) == 4
+    assert len(page.sources) == 5
     for source in page.sources:
         kind, data = source.split(",")
         assert kind == "data:image/png;base64"
         assert base64.b64decode(data).startswith(b"\x89PNG")
 
 
-def test_the_page_shows_four_figures_with_captions_and_what_was_done(page):
+def test_the_page_shows_its_figures_with_captions_and_what_was_done(page):
     for words in (
+        "A matrix, and its inverse",
         "slice of the learned landscape",
         "Error against steps",
         "Energy of",
@@ -123,6 +125,20 @@ def test_the_rows_are_those_of_an_evaluation(made):
         row = made.larger(difficulty).found
         assert found.errors[:, -1].mean() == pytest.approx(row.mse, rel=1e-5)
         assert 0 < row.steps_mean <= 30
+
+
+def test_the_inverse_of_one_matrix_forms_beside_its_product(made, drawn):
+    walk = made.walk
+    assert walk.x.shape == walk.y.shape == (4, 4)
+    np.testing.assert_allclose(walk.x @ walk.y, np.eye(4), atol=1e-4)
+    # Each of the last answers is nearer to the inverse than the first guess.
+    far = np.abs(walk.answers - walk.y).max(axis=(1, 2))
+    assert far[-1] < far[0]
+    panels = drawn["inverse"].axes
+    shown = walk.thinned(len(panels) // 2 - 1)
+    product = panels[-1].images[0].get_array()
+    np.testing.assert_allclose(product, walk.x @ shown.answers[-1], atol=1e-6)
+    assert panels[1].get_title() == "first guess"
 
 
 def test_the_figures_can_be_files(drawn):

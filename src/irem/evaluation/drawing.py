@@ -45,7 +45,7 @@ def loss_curve(iteration: np.ndarray, loss: np.ndarray) -> Figure:
     figure, axes = _axes()
     axes.semilogy(iteration, loss, color="#1d4ed8", linewidth=1.6)
     axes.set_xlabel("iteration")
-    axes.set_ylabel("training loss (squared error after 5 steps)")
+    axes.set_ylabel("training loss")
     return figure
 
 

@@ -11,6 +11,7 @@ from irem.descent import Energy, Step, default_max_steps, solve
 from irem.errors import InputError
 from irem.evaluation.answers import one_of
 from irem.formats import AbstractFormat
+from irem.problem import Problem
 from irem.tasks import AbstractTask, Difficulty
 
 FRAMES = 40
@@ -41,6 +42,34 @@ class Walk:
     answers: np.ndarray
     energies: np.ndarray
     verified: bool | None
+
+    @staticmethod
+    def of(
+        format_: AbstractFormat,
+        problem: Problem,
+        ys: np.ndarray,
+        energies: np.ndarray,
+        verified: bool | None = None,
+    ) -> "Walk":
+        """Return the walk of a descent whose answer is known after every step.
+
+        Arguments:
+            format_: What the problem looks like.
+            problem: The problem, with its right answer.
+            ys: The answer after every step.
+            energies: Its energy.
+            verified: Whether the last one passes its check.
+        """
+        places = moments(_last_change(ys) + 1, FRAMES)
+        return Walk(
+            format=format_,
+            x=problem.x,
+            y=np.asarray(problem.y),
+            steps=tuple(places.tolist()),
+            answers=ys[places],
+            energies=energies[places],
+            verified=verified,
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """Return steps, energies and the verdict as plain values."""
@@ -90,17 +119,8 @@ def walk(
     ys, energies = np.asarray(found.trajectory.ys[0]), np.asarray(found.trajectory.energies[0])
     if not np.isfinite(ys).all():
         raise InputError("The descent left the finite numbers; take a smaller --step.")
-    places = moments(_last_change(ys) + 1, FRAMES)
     verified = None if found.verified is None else bool(found.verified[0])
-    return Walk(
-        format=model.format,
-        x=one_of(problem.x),
-        y=np.asarray(problem.y[0]),
-        steps=tuple(places.tolist()),
-        answers=ys[places],
-        energies=energies[places],
-        verified=verified,
-    )
+    return Walk.of(model.format, one_of(jax.tree.map(np.asarray, problem)), ys, energies, verified)
 
 
 def moments(count: int, frames: int) -> np.ndarray:

@@ -10,10 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
-from irem.descent import solve
+from irem.descent import Solution, solve
 from irem.evaluation import page as html
+from irem.evaluation.answers import draw_entries
 from irem.evaluation.landscapes import Descents, Plane, perturbed, plane_of, recorded
 from irem.evaluation.scores import Evaluation, TestSet, summarise
+from irem.evaluation.walks import Walk
 from irem.keys import fresh_key, training_keys
 from irem.methods import IREM
 from irem.paper.cells import DIFFICULTIES
@@ -78,6 +80,7 @@ class Demo:
         recorded: Error and energy after every step on the larger ones, by difficulty.
         scatter: Distances of perturbed answers and their energies, by difficulty.
         plane: A slice of the landscape of one harder problem.
+        walk: The inverse of one matrix of the size of training, step by step.
     """
 
     run: Run
@@ -85,6 +88,7 @@ class Demo:
     recorded: dict[str, Descents]
     scatter: dict[str, tuple[np.ndarray, np.ndarray]]
     plane: Plane
+    walk: Walk
 
     def larger(self, difficulty: str) -> Row:
         """Return the errors on the larger matrices of a difficulty."""
@@ -122,7 +126,7 @@ def demo(
     larger = settings.larger * size
     kinds = [Kind(size, "same"), *(Kind(larger, d) for d in DIFFICULTIES)]
     drawn = _drawn(kinds, settings.problems, fresh_key(seed, "demo"))
-    rows, recordings, scatter, slice_ = [], {}, {}, None
+    rows, recordings, scatter, slice_, walk = [], {}, {}, None, None
     for kind, tests in zip(kinds, drawn, strict=True):
         d = kind.difficulty
         shown = kind.size == larger
@@ -134,6 +138,7 @@ def demo(
         found = summarise(tests, [solution], settings.max_steps)
         rows.append(Row(kind.size, d, found, printed_mse("irem", tests.task, d)))
         if not shown:
+            walk = _first_walk(run.model, kind.size, tests.batch, solution)
             continue
         recordings[d] = recorded(solution, tests.batch)
         say(f"measuring energies around inverses, {d}")
@@ -142,7 +147,19 @@ def demo(
         last = jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf)[-1]), tests.batch.x)
         slice_ = plane_of(run.model, last, np.asarray(solution.trajectory.ys)[-2:])
     assert slice_ is not None
-    return Demo(run, tuple(rows), recordings, scatter, slice_)
+    assert walk is not None
+    return Demo(run, tuple(rows), recordings, scatter, slice_, walk)
+
+
+def _first_walk(model: IREM, size: int, batch: Problem, solution: Solution) -> Walk:
+    """The inverse of the first matrix, step by step, without the padding."""
+    assert solution.trajectory is not None
+    x, y = (np.asarray(a)[0, :size, :size] for a in (batch.x.edges, batch.y))
+    ys, energies = (
+        np.asarray(a)[0] for a in (solution.trajectory.ys, solution.trajectory.energies)
+    )
+    problem = Problem(jnp.asarray(x), jnp.asarray(y))
+    return Walk.of(model.format, problem, ys[:, :size, :size], energies)
 
 
 class Kind(NamedTuple):
@@ -188,7 +205,7 @@ def _batch(kind: Kind, problems: int, rows: int, key: PRNGKeyArray) -> tuple[Pro
 def demo_figures(
     demo: Demo, say: Callable[[str], None] = lambda _: None
 ) -> "dict[str, matplotlib.figure.Figure]":
-    """Return the four figures of the page, by file name.
+    """Return the five figures of the page, by file name.
 
     Arguments:
         demo: What was measured.
@@ -199,6 +216,7 @@ def demo_figures(
     say("drawing")
     history, shown = demo.run.history, demo.plane
     return {
+        "inverse": draw_inverse(demo.walk),
         "loss": drawing.loss_curve(history.iteration, history.loss),
         "error-by-step": drawing.error_by_step(
             {d: found.errors for d, found in demo.recorded.items()},
@@ -210,8 +228,34 @@ def demo_figures(
     }
 
 
+def draw_inverse(walk: Walk) -> "matplotlib.figure.Figure":
+    """Draw a matrix, its inverse after some steps, and below each its product with the matrix.
+
+    Arguments:
+        walk: The inverse of one matrix, step by step.
+    """
+    from matplotlib.figure import Figure  # noqa: PLC0415  (only drawing loads matplotlib)
+
+    shown = walk.thinned(_INVERSES)
+    x = np.asarray(walk.x)
+    columns = len(shown.steps) + 1
+    figure = Figure(figsize=(1.65 * columns, 3.7), layout="constrained")
+    panels = figure.subplots(2, columns, squeeze=False)
+    draw_entries(panels[0, 0], x, x)
+    panels[0, 0].set_title("the matrix", fontsize=10)
+    for place, (steps, y) in enumerate(zip(shown.steps, shown.answers, strict=True), 1):
+        draw_entries(panels[0, place], y, walk.y)
+        draw_entries(panels[1, place], x @ y, np.eye(len(x)))
+        words = "first guess" if steps == 0 else f"{steps} step" + "s" * (steps != 1)
+        panels[0, place].set_title(words, fontsize=10)
+        panels[1, place].set_title("its product", fontsize=9, color="#4b5563")
+    for axes in panels.ravel():
+        axes.set_axis_off()
+    return figure
+
+
 def demo_page(demo: Demo, drawn: "dict[str, matplotlib.figure.Figure]") -> str:
-    """Return the page: numbers beside the paper's, the four figures, and what to try next.
+    """Return the page: numbers beside the paper's, the figures, and what to try next.
 
     Arguments:
         demo: What was measured.
@@ -239,6 +283,8 @@ def demo_page(demo: Demo, drawn: "dict[str, matplotlib.figure.Figure]") -> str:
                 "more steps. The trivial answer is the mean inverse of many matrices of 20 x 20."
             ),
             _score_table(demo),
+            html.heading("An inverse forms"),
+            html.figure(drawn["inverse"], _INVERSE, wide=True),
             html.heading("What happens"),
             html.grid([html.figure(drawn[name], caption) for name, caption in figures.items()]),
             html.heading("What differs from the paper's settings"),
@@ -294,6 +340,13 @@ def _score_table(demo: Demo) -> str:
     return html.table(header, rows, best=1)
 
 
+# How many answers of a descent are drawn side by side.
+_INVERSES = 6
+
+_INVERSE = (
+    "A matrix, and its inverse as the descent goes on, from a random first guess. Blue entries are "
+    "positive, red ones negative. The product with the matrix becomes the identity."
+)
 _LANDSCAPE = (
     "A slice of the learned landscape of one larger and harder problem: the plane through two "
     "first guesses and the answer of the first. Each star is one step."
