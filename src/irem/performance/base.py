@@ -81,6 +81,12 @@ MEASUREMENTS: Registry[Measurement] = Registry(
         "cold-start": Measurement(
             "cold start", "imports and help in new processes", f"{_HERE}.processes", "cold_start"
         ),
+        "first-answer": Measurement(
+            "cold start",
+            "first answers of a command, and of a new size in a warm process",
+            f"{_HERE}.processes",
+            "first_answer",
+        ),
         "training-limit": Measurement(
             "training",
             "an iteration beside its products at this machine's rate",
