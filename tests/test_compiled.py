@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ NAMES = ("JAX_COMPILATION_CACHE_DIR", compiled.FOLDER, compiled.LIMIT, "XDG_CACH
 
 @pytest.fixture(autouse=True)
 def environment(monkeypatch, tmp_path):
+    monkeypatch.setattr("warnings.filterwarnings", lambda *_: None)
     for name in (*NAMES, *compiled._SETTINGS):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -79,6 +81,32 @@ def test_the_limit_is_kept_at_every_start(monkeypatch):
     assert compiled.kept()[1:] == (1, 600_000)
     assert compiled.clear()[1:] == (1, 600_000)
     assert compiled.kept()[1:] == (0, 0)
+
+
+def test_a_program_that_was_not_written_whole_is_removed_at_the_next_start():
+    compiled.keep_programs()
+    folder = compiled.folder_of_programs()
+    whole = zlib.compress(os.urandom(10_000))
+    contents = {
+        "whole": whole,
+        "half": whole[:5000],
+        "spoiled": whole[:50] + b"x" * 200,
+        "none": b"",
+    }
+    for name, content in contents.items():
+        (folder / name).write_bytes(content)
+    compiled.keep_programs()
+    assert {path.name for path in folder.iterdir()} == {".checked", "whole"}
+
+
+def test_programs_are_looked_at_once():
+    compiled.keep_programs()
+    folder = compiled.folder_of_programs()
+    long_ago = (folder / ".checked").stat().st_mtime - 60
+    old = put(folder, "old", 0, used=long_ago)
+    compiled.remove_damaged(folder)
+    assert old.exists()
+    assert compiled.kept()[1:] == (1, 0)
 
 
 @pytest.mark.parametrize("given", ["much", "-1", "1.5", ""])

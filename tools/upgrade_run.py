@@ -61,7 +61,7 @@ def upgrade_settings(old):
     replay = {k: v for k, v in old["replay"].items() if k != "name"}
     replay_name = "buffer" if old["replay"]["name"] == "Replay" else "none"
     if replay_name == "buffer":
-        replay.setdefault("clip", None)
+        replay = {"clip": None, "parts": None, **replay}
     return {
         "format": 2,
         "version": old["version"],

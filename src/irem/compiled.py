@@ -10,6 +10,8 @@ import os
 import platform
 import re
 import shutil
+import warnings
+import zlib
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
@@ -25,6 +27,9 @@ LIMIT = "IREM_CACHE_SIZE"
 
 _DEFAULT_LIMIT = 1000
 _MEGABYTE = 10**6
+# A file whose time says when programs were last looked at, and by how much times may differ.
+_CHECKED, _MARGIN = ".checked", 2.0
+_ZLIB = b"\x78"
 _OF_JAX = "JAX_COMPILATION_CACHE_DIR"
 # Programs of any size and of any time to compile are kept: a first answer has many small ones.
 _SETTINGS = {
@@ -58,11 +63,14 @@ def keep_programs() -> None:
         return
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        remove_damaged(folder)
         trim(folder.parent, limit())
     except OSError:
         return  # a home that is full or read-only is no reason to refuse work
     if not os.access(folder, os.W_OK):
         return
+    # Another process may be writing what this one reads: it is then compiled here as well.
+    warnings.filterwarnings("ignore", "Error reading persistent compilation cache entry")
     os.environ[_OF_JAX] = str(folder)
     for name, value in _SETTINGS.items():
         os.environ.setdefault(name, value)
@@ -92,6 +100,33 @@ def limit() -> int:
             "programs may take, as a whole number."
         )
     return int(given) * _MEGABYTE
+
+
+def remove_damaged(folder: Path) -> None:
+    """Remove programs that were not written whole, because a process was killed on the way.
+
+    JAX would fail to read them at every start, and never write them again. Only those that were
+    written since this was last done are looked at.
+    """
+    stamp = folder / _CHECKED
+    since = stamp.stat().st_mtime - _MARGIN if stamp.exists() else 0.0
+    stamp.touch()
+    for path, status in _files(folder):
+        if status.st_mtime >= since and not _is_whole(path):
+            path.unlink(missing_ok=True)
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether a program that JAX compressed by zlib has its end; of others it is not known."""
+    content = path.read_bytes()
+    if content[:1] != _ZLIB:
+        return bool(content)
+    stream = zlib.decompressobj()
+    try:
+        stream.decompress(content)
+    except zlib.error:
+        return False
+    return stream.eof
 
 
 def trim(folder: Path, most: int) -> None:
@@ -126,6 +161,8 @@ def _files(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
     """The files in a folder and those within, with their sizes and times."""
     for place, _, names in os.walk(folder):
         for name in names:
+            if name == _CHECKED:
+                continue
             path = Path(place) / name
             try:
                 yield path, path.stat()

@@ -113,7 +113,7 @@ def test_refusals_where_nothing_is_known_of_convergence():
 def test_the_numbers_of_reasons_are_those_of_saved_solutions():
     labels = ["energy-unchanged", "budget", "not-finite", "gradient-small", "flat", "stalled"]
     assert {r.label: int(r) for r in Reason} == {
-        label: i for i, label in enumerate([*labels, "refused"])
+        label: i for i, label in enumerate([*labels, "refused", "holds"])
     }
     assert RUNNING not in list(Reason)
     counted = solution_of(X, reason=jnp.array([1, 6, 1])).reasons()

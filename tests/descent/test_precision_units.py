@@ -9,7 +9,7 @@ import pytest
 
 import irem
 from irem.descent import Reason, Solution
-from irem.descent.precision import _finite, _narrow, _wide, wants_double
+from irem.descent.precision import _finite, _narrow, _wide, takes_double
 from irem.descent.rules import make_descent
 
 HAND_WRITTEN = irem.energy.from_function(lambda x, y: jnp.sum((y - x) ** 2))
@@ -23,26 +23,26 @@ PLAIN = types.SimpleNamespace(
 
 
 def test_quasi_newton_steps_on_energies_that_ask_for_it_are_in_64_bits():
-    assert wants_double(make_descent(HAND_WRITTEN), X, Y0)
-    assert not wants_double(make_descent(HAND_WRITTEN, "backtracking"), X, Y0)
-    assert not wants_double(make_descent(PLAIN, "lbfgs"), X, Y0)
+    assert takes_double(make_descent(HAND_WRITTEN), X, Y0)
+    assert not takes_double(make_descent(HAND_WRITTEN, "backtracking"), X, Y0)
+    assert not takes_double(make_descent(PLAIN, "lbfgs"), X, Y0)
 
 
 def test_the_precision_of_other_first_points_is_kept():
     descent = make_descent(HAND_WRITTEN)
-    assert not wants_double(descent, X, Y0.astype(jnp.float16))
+    assert not takes_double(descent, X, Y0.astype(jnp.float16))
     with jax.enable_x64(True):
-        assert not wants_double(descent, X, Y0)
-        assert not wants_double(descent, X, Y0.astype(jnp.float64))
+        assert not takes_double(descent, X, Y0)
+        assert not takes_double(descent, X, Y0.astype(jnp.float64))
 
 
 def test_neither_traced_problems_nor_other_devices_are_in_64_bits(monkeypatch):
     descent, seen = make_descent(HAND_WRITTEN), []
-    jax.eval_shape(lambda x: seen.append(wants_double(descent, x, Y0)), X)
-    jax.eval_shape(lambda y0: seen.append(wants_double(descent, X, y0)), Y0)
+    jax.eval_shape(lambda x: seen.append(takes_double(descent, x, Y0)), X)
+    jax.eval_shape(lambda y0: seen.append(takes_double(descent, X, y0)), Y0)
     for backend in ("gpu", "tpu"):
         monkeypatch.setattr(jax, "default_backend", lambda backend=backend: backend)
-        seen.append(wants_double(descent, X, Y0))
+        seen.append(takes_double(descent, X, Y0))
     assert seen == [False, False, True, False]
 
 

@@ -203,7 +203,8 @@ def test_settings_of_every_kind_move_to_their_sections(script):
     new = script.upgrade_settings(old_settings(FEEDFORWARD["task"], method, **changes))
     assert new["gradient"] == {"name": "full-unroll"}
     assert new["energy"] == {"name": "mlp", "width": 8, "depth": 2, "scratch": 0}
-    assert new["replay"] == {"name": "buffer", "capacity": 50, "clip": 3.0}
+    replay = {"name": "buffer", "capacity": 50, "clip": 3.0, "parts": None}
+    assert new["replay"] == replay
     assert new["optimiser"] == {**OPTIMISER, "name": "adam", "decay": "cosine", "clip_norm": 0.5}
     assert (new["precision"], new["finished"]) == ("float32", True)
     assert new["average"] == {"name": "none"}

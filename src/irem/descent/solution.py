@@ -27,10 +27,10 @@ class Reason(enum.IntEnum):
     """The energy never changed from that of the first guess, which may not be a minimum."""
     STALLED = 5
     """No step lowers the energy any more, but its gradient is not small: not a minimum."""
-    HOLDS = 7
-    """The answer, rounded to 0 and 1, passes the check of its task: no further step is needed."""
     REFUSED = 6
     """The problem is outside the domain of the model: there is no answer, and `y` is NaN."""
+    HOLDS = 7
+    """The answer, rounded to 0 and 1, passes the check of its task: no further step is needed."""
 
     @property
     def label(self) -> str:
