@@ -95,7 +95,7 @@ def test_a_program_that_was_not_written_whole_is_removed_at_the_next_start():
     }
     for name, content in contents.items():
         (folder / name).write_bytes(content)
-    compiled.keep_programs()
+    compiled.remove_damaged(folder)
     assert {path.name for path in folder.iterdir()} == {".checked", "whole"}
 
 
