@@ -55,10 +55,11 @@ def _padded_graph(x: Graph, point: np.ndarray) -> tuple[Any, np.ndarray]:
     edges, nodes = np.asarray(x.edges), np.asarray(x.nodes)
     size = len(nodes)
     if point.shape[-2:] != (size, size):
-        return Graph(edges, nodes), point  # pyright: ignore[reportArgumentType]
+        return jax.tree.map(np.asarray, x), point
     more = (0, padded_size(size) - size)
     point = np.pad(point, [(0, 0)] * (point.ndim - 2) + [more, more])
-    return Graph(np.pad(edges, [more, more]), np.pad(nodes, [more])), point  # pyright: ignore[reportArgumentType]
+    grown = np.pad(edges, [more, more]), np.pad(nodes, [more])
+    return jax.tree.unflatten(jax.tree.structure(x), grown), point
 
 
 def _padded_cells(x: np.ndarray, point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
 
@@ -109,7 +110,7 @@ def with_expected_error(model: ServedModel, answer: Answer) -> float | None:
     }
     known = object.__new__(Solution)
     for name, value in {**vars(answer.solution), **changes}.items():
-        batch = None if value is None else np.asarray(value)[None]
+        batch = None if value is None else jnp.asarray(value)[None]
         object.__setattr__(known, name, batch)
     return float(model.calibration.expected_error(known)[0])
 

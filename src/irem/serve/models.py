@@ -21,6 +21,7 @@ from irem.descent.programs import Programs
 from irem.descent.rules import make_descent, until_answer_holds
 from irem.errors import InputError
 from irem.serve.kinds import AbstractKind, kind_of
+from irem.serve.landscapes import compile_heights
 from irem.serve.limits import Limits
 from irem.tasks import AbstractTask
 from irem.training import ZOO, Run, load, read_calibrations
@@ -163,13 +164,29 @@ class ServedModel:
             return sum(programs.count for programs in self._programs.values())
 
     def heights(
-        self, x: PyTree, points: np.ndarray, by: Executor, then: Callable[[], None]
+        self,
+        x: PyTree,
+        points: np.ndarray,
+        by: Executor,
+        then: Callable[[], None],
+        *,
+        double: bool,
     ) -> Future[Any]:
-        """Return the program that computes the energies of some points of a landscape."""
-        kind = (_shapes((x, points)), jax.tree.structure(x))
+        """Return the program that computes the energies of some points of a landscape.
+
+        Arguments:
+            x: A problem.
+            points: As many points as it computes.
+            by: What compiles it.
+            then: Called when it is there.
+            double: Whether it is in 64 bits, as the descent was: an energy may depend on that.
+        """
+        kind = (_shapes((x, points)), jax.tree.structure(x), double)
         with self._lock:
             if kind not in self._heights:
-                self._heights[kind] = by.submit(_compile_heights, self.model, x, points)
+                self._heights[kind] = by.submit(
+                    compile_heights, self.model, x, points, double=double
+                )
                 self._heights[kind].add_done_callback(lambda _: then())
             return self._heights[kind]
 
@@ -197,17 +214,6 @@ def cropped(y: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 @eqx.filter_jit
 def _first_point(model: Any, x: PyTree, shape: tuple[int, ...], key: PRNGKeyArray) -> Array:
     return first_point(model, x, shape, key=key)
-
-
-def _compile_heights(model: Any, x: PyTree, points: np.ndarray) -> Callable[..., np.ndarray]:
-    arrays, rest = eqx.partition(model, eqx.is_array)
-
-    def heights(arrays: PyTree, x: PyTree, points: Array) -> Array:
-        return jax.lax.map(eqx.combine(arrays, rest).landscape(x), points)
-
-    with jax.default_matmul_precision("float32"):
-        program = jax.jit(heights).lower(arrays, x, points).compile()
-    return lambda x, points: np.asarray(program(arrays, x, points))
 
 
 def _sentence(text: str) -> str:

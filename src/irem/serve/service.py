@@ -331,7 +331,7 @@ def presented_event(model: ServedModel, question: Question, event: Event) -> dic
     if kind == "landscape":
         arrays = {name: numbers(event[name]) for name in ("energies",)}
         lists = {name: [numbers(a) for a in event[name]] for name in ("axes", "paths")}
-        return {"type": kind, **arrays, **lists}
+        return {"type": kind, **arrays, **lists, "starts": event["starts"]}
     if kind == "end":
         told = presented(model, question, event["start"].answers)
         names = ("verified", "residual", "energy", "steps", "converged", "reason")

@@ -26,7 +26,9 @@ _FIRST_STEPS = 2
 _MOST_PENDING = 32
 # After so many steps, and of answers of so many numbers, fewer than all steps are kept.
 _ALL_STEPS, _ALL_NUMBERS = 64, 2048
-_RESOLUTIONS = (24, 12)
+_FINE = (12, 6)
+_TICKS = 11 / 6
+"""How many times as many ticks as parts of 1 an axis of a slice has."""
 _LANDSCAPE_SECONDS = 4.0
 _OTHER_GUESS = 10_007
 
@@ -87,10 +89,10 @@ class Walk:
         self._engine, self._model, self._question = engine, model, question
         self._options, self._emit, self._landscape = options, emit, landscape
         self._needs: Callable[[], bool] = lambda: True
-        self._seconds, self._step_seconds = 0.0, 0.0
+        self._seconds, self._step_seconds = 0.0, math.inf
         self._starts: list[Start] = []
         self._turns = self._run()
-        self._pending = 0
+        self._pending, self._double = 0, False
 
     def begin(self) -> None:
         """Let it have turns."""
@@ -155,6 +157,7 @@ class Walk:
             for i in range(starts)
         ]
         programs = model.programs(step, *placed[0][0], recorded=True)
+        self._double = programs.double
         at_once = max(1, programs.sizes[-1] // len(parts))
         for first in range(0, starts, at_once):
             some = slice(first, first + at_once)
@@ -182,8 +185,9 @@ class Walk:
             began = time.perf_counter()
             for event in told.advance(most):
                 self._say(**event)
-            self._step_seconds = (time.perf_counter() - began) / most
-            most = min(RECORDED, max(1, int(self._seconds / self._step_seconds)))
+            step = (time.perf_counter() - began) / most
+            self._step_seconds = min(step, self._step_seconds)
+            most = min(RECORDED, max(1, int(self._seconds / step)))
             yield
 
     def _draw(self) -> Iterator[None]:
@@ -192,23 +196,30 @@ class Walk:
         others = [start for start in self._starts if start is not best]
         guess = model.first_points(part, 1, _OTHER_GUESS, self._options.seed)[0]
         x, other = model.padded(part, guess)
-        other = others[0].points[0] if others else other
-        quick = (r for r in _RESOLUTIONS if r**2 * self._step_seconds < _LANDSCAPE_SECONDS)
-        resolution = next(quick, None)
-        if resolution is None or best.points[0].shape != other.shape:
+        other = others[0].points if others else [other]
+        quick = (f for f in _FINE if (_TICKS * f) ** 2 * self._step_seconds < _LANDSCAPE_SECONDS)
+        fine = next(quick, None)
+        if fine is None or best.points[0].shape != other[0].shape:
             return
-        plane = Slice.through(best.points, other, resolution)
+        plane = Slice.through(best.points, other, fine)
         found = []
         for points in plane.parts():
-            heights = model.heights(x, points, self._engine.compiler, self._engine.wake)
+            heights = model.heights(
+                x, points, self._engine.compiler, self._engine.wake, double=self._double
+            )
             self._needs = heights.done
             while not heights.done():
                 yield
             found.append(heights.result()(x, points))
             yield
-        paths = [plane.project(start.points) for start in (best, *others)]
-        axes = [plane.ticks, plane.ticks]
-        self._say(type="landscape", energies=plane.energies(found), axes=axes, paths=paths)
+        drawn = (best, *others)
+        self._say(
+            type="landscape",
+            energies=plane.energies(found),
+            axes=[plane.ticks, plane.ticks],
+            paths=[plane.project(start.points) for start in drawn],
+            starts=[start.number for start in drawn],
+        )
 
 
 class _Recorder:
@@ -271,7 +282,7 @@ class _Recorder:
         for s in range(int(counts.max())):
             moved = counts > s
             for place in np.flatnonzero(moved):
-                self._points[place] = ys[place, s].astype(np.float32)
+                self._points[place] = ys[place, s]
                 self._energies[place] = energies[place, s]
             self._keep(events, self._steps + s + 1, moved)
         return [event for event in events if event["energies"]]
