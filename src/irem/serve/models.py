@@ -11,8 +11,9 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, PRNGKeyArray, PyTree
+from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from irem.descent import Energy, content_keys, default_max_steps, default_retries, default_step
 from irem.descent.algorithm2 import first_point
@@ -23,12 +24,16 @@ from irem.errors import InputError
 from irem.serve.kinds import AbstractKind, kind_of
 from irem.serve.landscapes import compile_heights
 from irem.serve.limits import Limits
+from irem.serve.stacks import alike, shapes, stacked
 from irem.tasks import AbstractTask
 from irem.training import ZOO, Run, load, read_calibrations
 from irem.training.answering import again_by
 
 WALK_SIZES = (1, 4)
 """Numbers of descents that are recorded at the same time."""
+
+_AT_ONCE = (1, 4, 16)
+"""Of how many problems the descents are begun at the same time."""
 
 _CARD = "README.md"
 _NOUNS = {
@@ -68,6 +73,7 @@ class ServedModel:
         self.calibration = None if calibrations is None else calibrations[0]
         self._programs: dict[Any, Programs] = {}
         self._heights: dict[Any, Future[Any]] = {}
+        self._answer_shapes: dict[Any, tuple[int, ...]] = {}
         self._lock = threading.Lock()
 
     @functools.cached_property
@@ -118,36 +124,45 @@ class ServedModel:
         step = options.get("step", default_step(self.model))
         return step, options.get("max_steps", self.budget(batch))
 
-    def keys(self, batch: PyTree, starts: int, attempt: int, seed: int = 0) -> list[PRNGKeyArray]:
-        """Return the keys of the first guesses at a problem; those of `Run.solve` for seed 0."""
-        key = content_keys(batch)[0]
-        if seed:
-            key = jax.random.fold_in(key, seed)
-        if attempt:
-            return [jax.random.fold_in(key, attempt)]
-        return [key] if starts == 1 else list(jax.random.split(key, starts))
+    def place(
+        self, batches: Sequence[PyTree], starts: int = 1, attempt: int = 0, seed: int = 0
+    ) -> list[tuple[PyTree, np.ndarray]]:
+        """Return problems at one of a few sizes, and where the descents of a try begin.
 
-    def first_points(
-        self, batch: PyTree, starts: int, attempt: int = 0, seed: int = 0
-    ) -> list[np.ndarray]:
-        """Return the points where the descents of a try begin."""
-        one, shape = jax.tree.map(lambda leaf: leaf[0], batch), self.answer_shape(batch)
-        keys = self.keys(batch, starts, attempt, seed)
-        return [np.asarray(_first_point(self.model, one, shape, key)) for key in keys]
+        The first guesses of a problem depend on its own numbers, those it is padded with, and the
+        seed. For problems that are not padded they are those of `Run.solve` with seed 0.
 
-    def padded(self, batch: PyTree, point: np.ndarray) -> tuple[PyTree, np.ndarray]:
-        """Return a problem, and a point, at one of a few sizes."""
-        one = jax.tree.map(lambda leaf: np.asarray(leaf)[0], batch)
-        return padded(self.model.format, one, point)
+        Arguments:
+            batches: The problems, each a batch of one.
+            starts: The number of first guesses of each.
+            attempt: The number of the try.
+            seed: The seed.
+        """
+        large = [padded(self.model.format, batch) for batch in batches]
+        numbers = np.uint32(attempt), np.uint32(seed)
+        found: dict[int, tuple[PyTree, np.ndarray]] = {}
+        for places in alike([shapes(x) for x in large]):
+            shape = self.answer_shape(large[places[0]])
+            for first in range(0, len(places), _AT_ONCE[-1]):
+                some = places[first : first + _AT_ONCE[-1]]
+                size = next(size for size in _AT_ONCE if size >= len(some))
+                x = stacked([large[i] for i in np.resize(some, size)])
+                points = np.asarray(_first_points(self.model, x, shape, starts, *numbers))
+                for place, row in zip(some, points, strict=False):
+                    found[place] = jax.tree.map(lambda leaf: leaf[0], large[place]), row
+        return [found[i] for i in range(len(batches))]
 
     def answer_shape(self, batch: PyTree) -> tuple[int, ...]:
         """Return the shape of the answer to a problem."""
-        one = jax.tree.map(lambda leaf: leaf[0], batch)
-        return self.model.format.answer_shape(one) or ()
+        kind = shapes(batch)
+        if kind not in self._answer_shapes:
+            one = jax.tree.map(lambda leaf: jnp.asarray(leaf)[0], batch)
+            self._answer_shapes[kind] = self.model.format.answer_shape(one) or ()
+        return self._answer_shapes[kind]
 
     def programs(self, step: Any, x: PyTree, y0: np.ndarray, *, recorded: bool = False) -> Programs:
         """Return the programs for problems of a shape; they may have to be compiled."""
-        kind = (str(step), _shapes((x, y0)), jax.tree.structure(x), recorded)
+        kind = (str(step), shapes((x, y0)), jax.tree.structure(x), recorded)
         with self._lock:
             if kind not in self._programs:
                 descent = make_descent(self.model, step)
@@ -181,7 +196,7 @@ class ServedModel:
             then: Called when it is there.
             double: Whether it is in 64 bits, as the descent was: an energy may depend on that.
         """
-        kind = (_shapes((x, points)), jax.tree.structure(x), double)
+        kind = (shapes((x, points)), jax.tree.structure(x), double)
         with self._lock:
             if kind not in self._heights:
                 self._heights[kind] = by.submit(
@@ -212,13 +227,20 @@ def cropped(y: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 
 
 @eqx.filter_jit
-def _first_point(model: Any, x: PyTree, shape: tuple[int, ...], key: PRNGKeyArray) -> Array:
-    return first_point(model, x, shape, key=key)
+def _first_points(
+    model: Any, x: PyTree, shape: tuple[int, ...], starts: int, attempt: Array, seed: Array
+) -> Float[Array, "problems starts ..."]:
+    """Return the points where the descents on some problems begin."""
+
+    def of_problem(x: PyTree, key: PRNGKeyArray) -> Array:
+        for number in (seed, attempt):
+            key = jnp.where(number > 0, jax.random.fold_in(key, number), key)
+        keys = jax.random.split(key, starts) if starts > 1 else key[None]
+        return jax.vmap(lambda key: first_point(model, x, shape, key=key))(keys)
+
+    return jax.vmap(of_problem)(x, content_keys(x))
 
 
 def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
-
-def _shapes(tree: PyTree) -> tuple[Any, ...]:
-    return tuple((leaf.shape, str(leaf.dtype)) for leaf in map(np.asarray, jax.tree.leaves(tree)))

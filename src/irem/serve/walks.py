@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import operator
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -13,8 +14,9 @@ import numpy as np
 
 from irem.descent.programs import RECORDED, Advanced, Programs, Slots
 from irem.descent.solution import RUNNING
+from irem.serve.answers import Answer, judge, with_expected_errors
 from irem.serve.engine import Engine
-from irem.serve.jobs import Answer, Options, judge
+from irem.serve.jobs import Options
 from irem.serve.kinds import Question
 from irem.serve.landscapes import Slice
 from irem.serve.models import ServedModel, cropped
@@ -150,12 +152,9 @@ class Walk:
         """Descend from some first guesses, as many side by side as have slots."""
         model, parts = self._model, self._question.parts
         step, _ = model.rules(parts[0], attempt)
-        points = [model.first_points(p, starts, attempt, self._options.seed) for p in parts]
         new = [Start(len(self._starts) + i) for i in range(starts)]
-        placed = [
-            [model.padded(part, of_part[i]) for part, of_part in zip(parts, points, strict=True)]
-            for i in range(starts)
-        ]
+        of_parts = model.place(parts, starts, attempt, self._options.seed)
+        placed = [[(x, points[i]) for x, points in of_parts] for i in range(starts)]
         programs = model.programs(step, *placed[0][0], recorded=True)
         self._double = programs.double
         at_once = max(1, programs.sizes[-1] // len(parts))
@@ -194,9 +193,8 @@ class Walk:
         """Compute a slice of the landscape through the best start and another one."""
         model, part, best = self._model, self._question.parts[0], self._best
         others = [start for start in self._starts if start is not best]
-        guess = model.first_points(part, 1, _OTHER_GUESS, self._options.seed)[0]
-        x, other = model.padded(part, guess)
-        other = others[0].points if others else [other]
+        ((x, guesses),) = model.place([part], attempt=_OTHER_GUESS, seed=self._options.seed)
+        other = others[0].points if others else [guesses[0]]
         quick = (f for f in _FINE if (_TICKS * f) ** 2 * self._step_seconds < _LANDSCAPE_SECONDS)
         fine = next(quick, None)
         if fine is None or best.points[0].shape != other[0].shape:
@@ -327,7 +325,7 @@ class _Recorder:
             places = range(number * self._parts, (number + 1) * self._parts)
             if start.points[-1] is not self._points[places[0]]:
                 start.points.append(self._points[places[0]])
-            for part, place in zip(self._question.parts, places, strict=True):
-                row = jax.tree.map(lambda leaf, place=place: leaf[place], solutions)
-                start.answers.append(judge(self._model, part, row))
+            ends = [jax.tree.map(operator.itemgetter(place), solutions) for place in places]
+            answers = judge(self._model, self._question.parts, ends)
+            start.answers += with_expected_errors(self._model, answers)
             yield {"type": "end", "start": start}
