@@ -13,7 +13,7 @@ from jaxtyping import PyTree
 
 from irem.descent import Reason, Solution
 from irem.serve.models import ServedModel, cropped
-from irem.serve.stacks import alike, shapes, stacked
+from irem.serve.stacks import alike, filled_up, shapes, stacked
 from irem.verdicts import Verdict
 
 
@@ -109,8 +109,9 @@ def with_expected_errors(model: ServedModel, answers: Sequence[Answer]) -> list[
     found: dict[int, Answer] = {}
     for places in alike([answer.y.shape for answer in answers]):
         some = [answers[i] for i in places]
-        expected = model.calibration.expected_error(_together(some)).tolist()
-        for place, error in zip(places, expected, strict=True):
+        together = _together([some[i] for i in filled_up(len(some))])
+        expected = model.calibration.expected_error(together).tolist()
+        for place, error in zip(places, expected, strict=False):
             found[place] = dataclasses.replace(answers[place], expected_error=error)
     return [found[i] for i in range(len(answers))]
 

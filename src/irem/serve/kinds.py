@@ -27,7 +27,7 @@ from irem.picture_files import Picture, parse_picture, picture_bytes
 from irem.problem import Graph
 from irem.puzzles import Puzzle, grid_of_truths
 from irem.serve.limits import Limits, too_large
-from irem.serve.stacks import alike, rows
+from irem.serve.stacks import alike, filled_up, rows
 from irem.tasks import AbstractTask
 
 _T = TypeVar("_T")
@@ -127,10 +127,13 @@ class AbstractKind(abc.ABC):
         if len(arrays) > 1 and arrays[0].ndim < self.least_axes:
             return None  # a list of such may also be one problem
         try:
-            batch, alone = self.format.as_batch(np.stack(arrays))
+            places = filled_up(len(arrays))
+            batch, alone = self.format.as_batch(np.stack([arrays[i] for i in places]))
         except InputError:
             return None
-        return None if alone or len(jax.tree.leaves(batch)[0]) != len(arrays) else batch
+        if alone or len(jax.tree.leaves(batch)[0]) != len(places):
+            return None
+        return jax.tree.map(lambda leaf: np.asarray(leaf)[: len(arrays)], batch)
 
     def as_question(self, array: np.ndarray, form: Any) -> Question:
         """Return the question of the array of a problem."""

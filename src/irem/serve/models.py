@@ -24,7 +24,7 @@ from irem.errors import InputError
 from irem.serve.kinds import AbstractKind, kind_of
 from irem.serve.landscapes import compile_heights
 from irem.serve.limits import Limits
-from irem.serve.stacks import alike, shapes, stacked
+from irem.serve.stacks import alike, filled_up, shapes, stacked
 from irem.tasks import AbstractTask
 from irem.training import ZOO, Run, load, read_calibrations
 from irem.training.answering import again_by
@@ -32,7 +32,7 @@ from irem.training.answering import again_by
 WALK_SIZES = (1, 4)
 """Numbers of descents that are recorded at the same time."""
 
-_AT_ONCE = (1, 4, 16)
+_AT_ONCE = 16
 """Of how many problems the descents are begun at the same time."""
 
 _CARD = "README.md"
@@ -143,10 +143,9 @@ class ServedModel:
         found: dict[int, tuple[PyTree, np.ndarray]] = {}
         for places in alike([shapes(x) for x in large]):
             shape = self.answer_shape(large[places[0]])
-            for first in range(0, len(places), _AT_ONCE[-1]):
-                some = places[first : first + _AT_ONCE[-1]]
-                size = next(size for size in _AT_ONCE if size >= len(some))
-                x = stacked([large[i] for i in np.resize(some, size)])
+            for first in range(0, len(places), _AT_ONCE):
+                some = places[first : first + _AT_ONCE]
+                x = stacked([large[some[i]] for i in filled_up(len(some))])
                 points = np.asarray(_first_points(self.model, x, shape, starts, *numbers))
                 for place, row in zip(some, points, strict=False):
                     found[place] = jax.tree.map(lambda leaf: leaf[0], large[place]), row
@@ -176,7 +175,7 @@ class ServedModel:
     def compiled(self) -> int:
         """How many programs have been compiled."""
         with self._lock:
-            return sum(programs.count for programs in self._programs.values())
+            return sum(len(programs.compiled) for programs in self._programs.values())
 
     def heights(
         self,

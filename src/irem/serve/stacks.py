@@ -29,6 +29,21 @@ def stacked(batches: Sequence[PyTree]) -> PyTree:
     return jax.tree.map(lambda *leaves: np.concatenate(leaves), *batches)
 
 
+def filled_up(count: int) -> np.ndarray:
+    """Return the places of so many problems, and some of them again: 1, 4, 16, 64, ... in all.
+
+    Whatever compiles does so for each number of problems, so there should be few of them.
+
+    Examples:
+        >>> filled_up(3).tolist()
+        [0, 1, 2, 0]
+    """
+    size = 1
+    while size < count:
+        size *= 4
+    return np.resize(np.arange(count), size)
+
+
 def rows(batch: PyTree) -> list[PyTree]:
     """Return the problems of a batch, each a batch of one."""
     leaves, structure = jax.tree.flatten(batch)
