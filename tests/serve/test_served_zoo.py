@@ -37,3 +37,12 @@ def test_the_slice_of_a_table_has_the_ends_of_both_starts_at_the_energies_they_e
         u, v = (int(np.argmin(np.abs(ticks - place))) for place in path[-1])
         np.testing.assert_allclose([ticks[u], ticks[v]], path[-1], atol=1e-9)
         np.testing.assert_allclose(plane["energies"][v][u], ends[number], rtol=1e-5)
+
+
+def test_models_are_described_by_their_cards_and_by_how_large_problems_may_be(client):
+    inverse, completion = client("GET", "/v1/models")[1]["models"]
+    said = "An IREM model that inverts symmetric positive definite matrices of any size and scale."
+    assert inverse["summary"] == said
+    assert inverse["sizes"]["max"] == 256
+    assert completion["summary"].startswith("An IREM model that fills in")
+    assert completion["summary"].count(".") == 1

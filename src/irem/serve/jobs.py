@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import threading
+from collections.abc import Sequence
 from concurrent.futures import Future, InvalidStateError
 from typing import Any
 
@@ -92,3 +94,25 @@ class Job:
             return False
         self.attempt += 1
         return self.attempt <= self.retries
+
+
+def all_done(jobs: Sequence[Job]) -> Future[None]:
+    """Return what is done once all jobs are, or as soon as one of them fails."""
+    together: Future[None] = Future()
+    left, lock = len(jobs), threading.Lock()
+
+    def ended(answer: Future[Answer]) -> None:
+        nonlocal left
+        with lock:
+            left -= 1
+            last = not left
+        error = None if answer.cancelled() else answer.exception()
+        with contextlib.suppress(InvalidStateError):  # another one failed, or nobody waits
+            if error is not None:
+                together.set_exception(error)
+            elif last:
+                together.set_result(None)
+
+    for job in jobs:
+        job.answer.add_done_callback(ended)
+    return together

@@ -73,11 +73,19 @@ class AbstractKind(abc.ABC):
 
     name: ClassVar[str]
     """What the page goes by to draw problems."""
+    sides: ClassVar[int] = 2
+    """To which power the length of a problem goes in the numbers of an answer."""
     least_axes: ClassVar[int] = 1
     """How many axes problems have of which a stack is never read as one problem."""
 
     def __init__(self, format_: AbstractFormat, limits: Limits) -> None:
         self.format, self.limits = format_, limits
+
+    @property
+    def longest(self) -> int:
+        """How long the sides of a square problem may be; of a line, how long it may be."""
+        length = math.ceil(self.limits.entries ** (1 / self.sides))
+        return length if length**self.sides <= self.limits.entries else length - 1
 
     @abc.abstractmethod
     def parse(self, value: Any) -> Parsed:
@@ -174,6 +182,7 @@ class PuzzleKind(AbstractKind):
     """Grids of symbols as text."""
 
     name = "puzzle"
+    sides = 3
 
     def parse(self, value: Any) -> Parsed:
         """Return the puzzle of a line of characters."""
@@ -232,6 +241,7 @@ class BitsKind(AbstractKind):
     """Lines of bits as text."""
 
     name = "bits"
+    sides = 1
 
     def parse(self, value: Any) -> Parsed:
         """Return the bits of a line of characters."""
@@ -265,6 +275,7 @@ class ArrayKind(AbstractKind):
     def __init__(self, format_: AbstractFormat, limits: Limits, name: str) -> None:
         super().__init__(format_, limits)
         self.name = name  # pyright: ignore[reportAttributeAccessIssue]
+        self.sides = 1 if name == "vectors" else 2  # pyright: ignore[reportAttributeAccessIssue]
         self._missing = getattr(format_, "missing", False)
 
     def parse(self, value: Any) -> Parsed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
@@ -89,9 +90,9 @@ class ServedModel:
             "task": self.run.task.name,
             "title": _NOUNS.get(self.run.task.name, self.name),
             "kind": self.kind.name,
-            "summary": _sentence(type(self.run.task).summary),
+            "summary": _first_sentence(self.card) or _sentence(type(self.run.task).summary),
             "parameters": sum(leaf.size for leaf in arrays),
-            "sizes": None,
+            "sizes": {"compared": list(self.run.task.sizes), "max": self.kind.longest},
             "card": self.card,
             "checked": self.is_checked,
         }
@@ -238,6 +239,12 @@ def _first_points(
         return jax.vmap(lambda key: first_point(model, x, shape, key=key))(keys)
 
     return jax.vmap(of_problem)(x, content_keys(x))
+
+
+def _first_sentence(card: str | None) -> str | None:
+    """Return the first sentence of a card, which is below its title."""
+    found = re.search(r"^[^#\s|].*?[.](?=\s|$)", card or "", re.DOTALL | re.MULTILINE)
+    return None if found is None else " ".join(found[0].split())
 
 
 def _sentence(text: str) -> str:

@@ -20,7 +20,7 @@ from irem.serve.answers import Answer
 from irem.serve.desk import Desk
 from irem.serve.engine import Engine
 from irem.serve.examples import examples
-from irem.serve.jobs import Job, Options
+from irem.serve.jobs import Job, Options, all_done
 from irem.serve.kinds import Question, number, numbers
 from irem.serve.limits import Limits, Refusal, busy, malformed, too_large
 from irem.serve.metrics import Metrics
@@ -155,9 +155,8 @@ class Service:
         flat = [job for some in jobs for job in some]
         try:
             self.desk.begin(flat)
-            waited = [asyncio.wrap_future(job.answer) for job in flat]
-            results = iter(await asyncio.gather(*waited))
-            return [[next(results) for _ in some] or None for some in jobs]
+            await asyncio.wrap_future(all_done(flat))
+            return [[job.answer.result() for job in some] or None for some in jobs]
         finally:
             for job in flat:
                 job.cancel()

@@ -30,7 +30,7 @@ def stacked(batches: Sequence[PyTree]) -> PyTree:
 
 
 def filled_up(count: int) -> np.ndarray:
-    """Return the places of so many problems, and some of them again: 1, 4, 16, 64, ... in all.
+    """Return the places of so many problems, and some of them again: a power of two in all.
 
     Whatever compiles does so for each number of problems, so there should be few of them.
 
@@ -38,10 +38,7 @@ def filled_up(count: int) -> np.ndarray:
         >>> filled_up(3).tolist()
         [0, 1, 2, 0]
     """
-    size = 1
-    while size < count:
-        size *= 4
-    return np.resize(np.arange(count), size)
+    return np.resize(np.arange(count), 1 << (count - 1).bit_length())
 
 
 def rows(batch: PyTree) -> list[PyTree]:
