@@ -72,9 +72,10 @@ def judge(
         some = [solutions[i] for i in places]
         ys = np.stack([cropped(np.asarray(solution.y), shape) for solution in some])
         verdicts, residuals = _checked(model, [batches[i] for i in places], ys, some)
-        for place, *known in zip(places, ys, some, verdicts, residuals, strict=True):
-            y, solution, verdict, residual = known
-            found[place] = Answer(y, solution, verdict, residual, int(solution.steps))
+        for place, y, known, verdict, residual in zip(
+            places, ys, some, verdicts, residuals, strict=True
+        ):
+            found[place] = Answer(y, known, verdict, residual, int(np.asarray(known.steps)))
     return [found[i] for i in range(len(batches))]
 
 
@@ -118,7 +119,9 @@ def with_expected_errors(model: ServedModel, answers: Sequence[Answer]) -> list[
 
 def _together(answers: Sequence[Answer]) -> Solution:
     """Return what is known of several answers of the same shape as one solution."""
-    known = stacked([jax.tree.map(lambda leaf: np.asarray(leaf)[None], _fields(a)) for a in answers])
+    known = stacked(
+        [jax.tree.map(lambda leaf: np.asarray(leaf)[None], _fields(a)) for a in answers]
+    )
     together = object.__new__(Solution)
     for name in vars(answers[0].solution):
         value = known.get(name)
@@ -136,4 +139,3 @@ def _fields(answer: Answer) -> dict[str, Any]:
     }
     fields = {**vars(answer.solution), **changes}
     return {name: value for name, value in fields.items() if value is not None}
-

@@ -140,7 +140,7 @@ class ServedModel:
             seed: The seed.
         """
         large = [padded(self.model.format, batch) for batch in batches]
-        numbers = np.uint32(attempt), np.uint32(seed)
+        numbers = jnp.uint32(attempt), jnp.uint32(seed)
         found: dict[int, tuple[PyTree, np.ndarray]] = {}
         for places in alike([shapes(x) for x in large]):
             shape = self.answer_shape(large[places[0]])
@@ -249,4 +249,3 @@ def _first_sentence(card: str | None) -> str | None:
 
 def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}."
-

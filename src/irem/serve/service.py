@@ -149,7 +149,10 @@ class Service:
         client: Any,
     ) -> list[list[Answer] | None]:
         jobs = [
-            [Job(model, part, options, client) for part in (question.parts if fault is None else ())]
+            [
+                Job(model, part, options, client)
+                for part in (question.parts if fault is None else ())
+            ]
             for question, fault in zip(questions, faults, strict=True)
         ]
         flat = [job for some in jobs for job in some]
