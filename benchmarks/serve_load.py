@@ -106,6 +106,13 @@ class Load:
                 self.wrong.append((name, problem, answer))
 
 
+def count_programs(port):
+    """How many programs the server has compiled."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+    connection.request("GET", "/metrics")
+    return re.search(r"^irem_programs (\S+)", connection.getresponse().read().decode(), re.M)[1]
+
+
 def run_clients(port, seconds, clients, per_request=4):
     """What so many clients got, and how long it took."""
     load, until = Load(port), time.monotonic() + seconds
@@ -182,8 +189,9 @@ def main():
 def measure(port, given):
     """Print what was measured."""
     began = time.monotonic()
-    for _ in range(2):
-        run_clients(port, 3, given.clients)  # all programs that are needed are compiled
+    programs = -1
+    while programs != (programs := count_programs(port)):  # all that are needed are compiled
+        run_clients(port, 4, given.clients)
     print(f"warm after {time.monotonic() - began:.0f} s; irem {irem.__version__}", flush=True)
     load, took = run_clients(port, given.seconds, given.clients)
     number = sum(map(len, load.answered.values()))

@@ -166,7 +166,7 @@ def test_programs_are_compiled_in_the_background():
     fresh = Programs(DESCENT, row(x, 0), y0[0], sizes=(1,))
     told = []
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        queue = OpenQueue(fresh, pool, lambda: told.append(fresh.count))
+        queue = OpenQueue(fresh, pool, lambda: told.append(len(fresh.compiled)))
         (entry,) = entries(x, y0)
         queue.add(entry)
         assert queue.turn(1.0) == []

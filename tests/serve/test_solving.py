@@ -98,6 +98,8 @@ def test_what_is_said_of_a_model(client):
     assert model["task"] == "addition"
     assert model["checked"] is True
     assert model["card"] is None
+    assert model["summary"] == "Add two vectors of 400 entries."
+    assert model["sizes"] == {"compared": [], "max": 64}
 
 
 def test_examples_can_be_sent_back(client):

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from irem.problem import Graph
 from irem.tasks import MatrixInverse
 from irem.tasks.matrix_inverse import MEAN_INVERSE
 
@@ -88,3 +89,11 @@ def test_trivial_answer_is_a_multiple_of_the_identity(variant, scale):
 def test_size_sets_the_number_of_rows():
     problem = MatrixInverse(size=1).batch(KEY, 50)
     np.testing.assert_allclose(problem.y, 1 / np.asarray(problem.x), rtol=4 * EPS)
+
+
+def test_the_inverse_of_a_padded_graph_is_that_of_its_real_nodes():
+    x = jnp.array([[2.0, 1.0, 0.0], [1.0, 3.0, 0.0], [0.0, 0.0, 0.0]])
+    expected = np.zeros((3, 3))
+    expected[:2, :2] = np.linalg.inv(x[:2, :2])
+    found = MatrixInverse().oracle(Graph(x, jnp.array([True, True, False])))
+    np.testing.assert_allclose(found, expected, atol=1e-6)

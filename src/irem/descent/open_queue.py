@@ -23,7 +23,7 @@ _QUANTUM = 0.1
 """For how many seconds a descent keeps its slot while others wait for one."""
 _LONG_STEP = 0.02
 """Of descents whose steps take so many seconds, several at the same time gain little."""
-_FIRST_STEPS = 4
+_FIRST_STEPS = 2
 _FORGET = 0.3
 
 
@@ -117,20 +117,27 @@ class OpenQueue:
     def _wanted(self) -> int:
         """Return for how many slots a program is worth being compiled.
 
-        Where a step on one problem takes long by itself, several at the same time gain little.
+        Where a step on one problem takes long by itself, several at the same time gain little, and
+        others wait for them.
         """
-        alone = self._seconds_per_step.get(1)
-        return 1 if alone is None or alone > _LONG_STEP else len(self)
+        wanted, count = 1, len(self)
+        for size in self.programs.sizes:
+            wanted = size
+            step = self._seconds_per_step.get(size)
+            if size >= count or step is None or step > _LONG_STEP:
+                break
+        return wanted
 
     def _size(self) -> int:
         """Return the number of slots that advances the descents fastest, as far as is known."""
         count = len(self)
-        size = self.programs.ready(count)
-        assert size is not None
-        several, alone = (self._seconds_per_step.get(n) for n in (size, 1))
-        if several is None or alone is None:
-            return size
-        return 1 if alone < several / min(count, size) else size
+        most = self.programs.ready(count)
+        assert most is not None
+        sizes = [size for size in self.programs.compiled if size <= most]
+        known = self._seconds_per_step
+        quick = [size for size in sizes if known.get(size, 0.0) <= _LONG_STEP] or sizes[:1]
+        # What is not known is tried.
+        return min(quick, key=lambda size: (known.get(size, 0.0) / min(count, size), -size))
 
     def turn(self, seconds: float) -> list[tuple[Entry, Solution]]:
         """Advance some descents for about so long; return those that have stopped."""

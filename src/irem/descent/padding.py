@@ -1,7 +1,5 @@
 """Problems of many sizes at a few sizes, so that few programs serve them."""
 
-from typing import Any
-
 import jax
 import numpy as np
 from jaxtyping import PyTree
@@ -31,39 +29,23 @@ def padded_size(size: int) -> int:
         power *= 2
 
 
-def padded(
-    format_: AbstractFormat, x: PyTree, point: np.ndarray
-) -> tuple[PyTree[np.ndarray], np.ndarray]:
-    """Return one problem, and a point of its landscape, at the next larger of a few sizes.
+def padded(format_: AbstractFormat, x: PyTree) -> PyTree[np.ndarray]:
+    """Return a batch of problems of one size at the next larger of a few sizes.
 
     Graphs get nodes that are not real, lines and grids cells that are outside. Problems of other
-    formats, and points that have other axes than their problems, stay as they are.
+    formats stay as they are.
 
     Arguments:
         format_: What problems look like.
-        x: The problem.
-        point: The point.
+        x: The problems.
     """
+    x = jax.tree.map(np.asarray, x)
     if isinstance(format_, Graphs) and isinstance(x, Graph):
-        return _padded_graph(x, point)
-    if isinstance(format_, Cells):
-        return _padded_cells(np.asarray(x), point)
-    return jax.tree.map(np.asarray, x), point
+        return jax.tree.map(_grown, x)
+    return _grown(x, OUTSIDE) if isinstance(format_, Cells) else x
 
 
-def _padded_graph(x: Graph, point: np.ndarray) -> tuple[Any, np.ndarray]:
-    edges, nodes = np.asarray(x.edges), np.asarray(x.nodes)
-    size = len(nodes)
-    if point.shape[-2:] != (size, size):
-        return Graph(edges, nodes), point  # pyright: ignore[reportArgumentType]
-    more = (0, padded_size(size) - size)
-    point = np.pad(point, [(0, 0)] * (point.ndim - 2) + [more, more])
-    return Graph(np.pad(edges, [more, more]), np.pad(nodes, [more])), point  # pyright: ignore[reportArgumentType]
-
-
-def _padded_cells(x: np.ndarray, point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    if point.shape[: x.ndim] != x.shape:
-        return x, point
-    more = [(0, padded_size(size) - size) for size in x.shape]
-    filled = np.pad(x, more, constant_values=OUTSIDE)
-    return filled, np.pad(point, more + [(0, 0)] * (point.ndim - x.ndim))
+def _grown(x: np.ndarray, value: int = 0) -> np.ndarray:
+    """Return a batch of arrays of which every axis but the first is longer."""
+    more = [(0, padded_size(size) - size) for size in x.shape[1:]]
+    return np.pad(x, [(0, 0), *more], constant_values=value)

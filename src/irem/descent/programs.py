@@ -21,7 +21,7 @@ from irem.descent.rules import Descent
 from irem.descent.slots import advance_slots, record_slots, refill_slots, start_slots
 from irem.descent.solution import Solution
 
-SIZES = (1, 8)
+SIZES = (1, 8, 32)
 """Numbers of slots that programs are compiled for; the smallest that is enough is used."""
 
 RECORDED = 16
@@ -104,9 +104,9 @@ class Programs:
         self.failure: Exception | None = None
 
     @property
-    def count(self) -> int:
-        """How many programs have been compiled."""
-        return len(self._compiled)
+    def compiled(self) -> list[int]:
+        """The numbers of slots of the programs that are there, smallest first."""
+        return sorted(self._compiled)
 
     def size_for(self, count: int) -> int:
         """Return the smallest number of slots that is enough, or the largest there is."""
@@ -114,7 +114,7 @@ class Programs:
 
     def ready(self, count: int) -> int | None:
         """Return the number of slots of the compiled program that suits so many descents best."""
-        compiled = sorted(self._compiled)
+        compiled = self.compiled
         enough = [size for size in compiled if size >= count]
         return enough[0] if enough else (compiled[-1] if compiled else None)
 

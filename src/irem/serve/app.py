@@ -203,18 +203,7 @@ def _solve_request(
             f"A request may have {limits.problems} problems, got {len(asked.problems)}; send them "
             "in several requests.",
         )
-    return lambda: _read_all(model, asked.problems), as_options(asked, limits)
-
-
-def _read_all(model: ServedModel, problems: Sequence[Any]) -> list[Question]:
-    questions = []
-    for number, problem in enumerate(problems):
-        try:
-            questions.append(model.kind.read(problem))
-        except InputError as error:
-            where = f"Problem {number}: " if len(problems) > 1 else ""
-            raise InputError(f"{where}{error}") from error
-    return questions
+    return lambda: model.kind.read_all(asked.problems), as_options(asked, limits)
 
 
 async def _walk_request(request: Request, limits: Limits) -> WalkRequest:

@@ -63,7 +63,7 @@ def _unpadded(x: PyTree) -> PyTree:
         return x
     nodes = np.asarray(x.nodes)
     edges = np.asarray(x.edges)[np.ix_(nodes, nodes)]
-    return Graph(edges, nodes[nodes])  # pyright: ignore[reportArgumentType]
+    return jax.tree.unflatten(jax.tree.structure(x), (edges, nodes[nodes]))
 
 
 def _size(x: PyTree) -> str:

@@ -8,11 +8,12 @@ import binascii
 import dataclasses
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
 
@@ -26,7 +27,10 @@ from irem.picture_files import Picture, parse_picture, picture_bytes
 from irem.problem import Graph
 from irem.puzzles import Puzzle, grid_of_truths
 from irem.serve.limits import Limits, too_large
+from irem.serve.stacks import alike, filled_up, rows
 from irem.tasks import AbstractTask
+
+_T = TypeVar("_T")
 
 _NAMES = {"shortest-path": "graph", "connected-components": "relation"}
 _MAZE = {WALL: "#", FLOOR: " ", START: "S", END: "E"}
@@ -47,6 +51,18 @@ class Question:
     form: Any = None
 
 
+class Parsed(NamedTuple):
+    """What a value of JSON stands for.
+
+    Arguments:
+        array: The problem, as the format of the model takes it.
+        form: What an answer is written into.
+    """
+
+    array: np.ndarray
+    form: Any = None
+
+
 class AbstractKind(abc.ABC):
     """How problems and answers of a model are written as JSON.
 
@@ -57,17 +73,79 @@ class AbstractKind(abc.ABC):
 
     name: ClassVar[str]
     """What the page goes by to draw problems."""
+    sides: ClassVar[int] = 2
+    """To which power the length of a problem goes in the numbers of an answer."""
+    least_axes: ClassVar[int] = 1
+    """How many axes problems have of which a stack is never read as one problem."""
 
     def __init__(self, format_: AbstractFormat, limits: Limits) -> None:
         self.format, self.limits = format_, limits
 
+    @property
+    def longest(self) -> int:
+        """How long the sides of a square problem may be; of a line, how long it may be."""
+        length = math.ceil(self.limits.entries ** (1 / self.sides))
+        return length if length**self.sides <= self.limits.entries else length - 1
+
     @abc.abstractmethod
+    def parse(self, value: Any) -> Parsed:
+        """Return what a value of JSON stands for.
+
+        Raises:
+            InputError: It is no problem.
+        """
+
     def read(self, value: Any) -> Question:
         """Return the problem that a value of JSON stands for.
 
         Raises:
             InputError: It is none.
         """
+        return self.read_all([value])[0]
+
+    def read_all(self, values: Sequence[Any]) -> list[Question]:
+        """Return the problems of a request; those of one shape are checked together.
+
+        Raises:
+            InputError: One of them is none.
+        """
+        found = self._each(self.parse, values)
+        questions: dict[int, Question] = {}
+        for places in alike([parsed.array.shape for parsed in found]):
+            batch = self._together([found[i].array for i in places])
+            if batch is None:
+                return self._each(lambda parsed: self.as_question(*parsed), found)
+            forms = [found[i].form for i in places]
+            questions |= zip(places, self.questions(batch, forms), strict=True)
+        return [questions[i] for i in range(len(values))]
+
+    def _each(self, function: Callable[[Any], _T], values: Sequence[Any]) -> list[_T]:
+        """Apply a function to every problem; of what it refuses, the number is told."""
+        results = []
+        for number, value in enumerate(values):
+            try:
+                results.append(function(value))
+            except InputError as error:
+                where = f"Problem {number}: " if len(values) > 1 else ""
+                raise InputError(f"{where}{error}") from error
+        return results
+
+    def _together(self, arrays: Sequence[np.ndarray]) -> PyTree | None:
+        """Return a batch of problems of one shape; `None` where they have to be read one by one."""
+        if len(arrays) > 1 and arrays[0].ndim < self.least_axes:
+            return None  # a list of such may also be one problem
+        try:
+            places = filled_up(len(arrays))
+            batch, alone = self.format.as_batch(np.stack([arrays[i] for i in places]))
+        except InputError:
+            return None
+        if alone or len(jax.tree.leaves(batch)[0]) != len(places):
+            return None
+        return jax.tree.map(lambda leaf: np.asarray(leaf)[: len(arrays)], batch)
+
+    def as_question(self, array: np.ndarray, form: Any) -> Question:
+        """Return the question of the array of a problem."""
+        return self.questions(self.format.as_batch(array[None])[0], [form])[0]
 
     @abc.abstractmethod
     def write(self, question: Question, ys: Sequence[np.ndarray]) -> Any:
@@ -84,14 +162,12 @@ class AbstractKind(abc.ABC):
     def of_arrays(self, x: np.ndarray) -> list[Question]:
         """Return the problems of an array."""
         batch, _ = self.format.as_batch(x)
-        count = jax.tree.leaves(batch)[0].shape[0]
-        rows = (jax.tree.map(lambda leaf, i=i: leaf[i : i + 1], batch) for i in range(count))
-        return [self.question(row) for row in rows]
+        return self.questions(batch, [None] * len(jax.tree.leaves(batch)[0]))
 
-    def question(self, batch: PyTree, form: Any = None) -> Question:
-        """Return the question of a batch of one problem, unless it is too large."""
+    def questions(self, batch: PyTree, forms: Sequence[Any]) -> list[Question]:
+        """Return the questions of a batch of problems, unless they are too large."""
         self.check_entries(_entries(self.format, batch))
-        return Question([batch], form)
+        return [Question([row], form) for row, form in zip(rows(batch), forms, strict=True)]
 
     def check_entries(self, entries: int) -> None:
         """Refuse a problem that is too large."""
@@ -106,13 +182,14 @@ class PuzzleKind(AbstractKind):
     """Grids of symbols as text."""
 
     name = "puzzle"
+    sides = 3
 
-    def read(self, value: Any) -> Question:
+    def parse(self, value: Any) -> Parsed:
         """Return the puzzle of a line of characters."""
         text = _text(value, "grid", "the 81 characters of a Sudoku")
         self.check_entries(math.ceil(len(text) ** 1.5))
         (line,) = _one(PuzzleText.of([text], "grid").puzzles, "puzzle")
-        return self.question(self.format.as_batch(line.grid[None])[0], line)
+        return Parsed(line.grid, line)
 
     def of_arrays(self, x: np.ndarray) -> list[Question]:
         """Return the puzzles of an array, with digits and letters as their symbols."""
@@ -141,13 +218,13 @@ class MazeKind(AbstractKind):
 
     name = "maze"
 
-    def read(self, value: Any) -> Question:
+    def parse(self, value: Any) -> Parsed:
         """Return the maze of lines of characters."""
         text = _text(value, "maze", "rows of `#`, spaces, `S` and `E` with line breaks between")
         self.check_entries(len(text))
         (maze,) = _one(MazeText.of(text.splitlines(), "maze").problems, "maze")
         self.check_entries(maze.size)
-        return self.question(self.format.as_batch(maze[None])[0])
+        return Parsed(maze)
 
     def write(self, question: Question, ys: Sequence[np.ndarray]) -> dict[str, Any]:
         """Return for every cell whether it is on the path."""
@@ -164,13 +241,14 @@ class BitsKind(AbstractKind):
     """Lines of bits as text."""
 
     name = "bits"
+    sides = 1
 
-    def read(self, value: Any) -> Question:
+    def parse(self, value: Any) -> Parsed:
         """Return the bits of a line of characters."""
         text = _text(value, "bits", "a line of 0 and 1")
         self.check_entries(len(text))
         (bits,) = _one(BitText.of(text.splitlines() or [""], "bits").problems, "line")
-        return self.question(self.format.as_batch(bits[None])[0])
+        return Parsed(bits)
 
     def write(self, question: Question, ys: Sequence[np.ndarray]) -> dict[str, Any]:
         """Return the parities, and the numbers that they are rounded from."""
@@ -192,17 +270,19 @@ class ArrayKind(AbstractKind):
         name: The name of the kind.
     """
 
+    least_axes = 2
+
     def __init__(self, format_: AbstractFormat, limits: Limits, name: str) -> None:
         super().__init__(format_, limits)
         self.name = name  # pyright: ignore[reportAttributeAccessIssue]
+        self.sides = 1 if name == "vectors" else 2  # pyright: ignore[reportAttributeAccessIssue]
         self._missing = getattr(format_, "missing", False)
 
-    def read(self, value: Any) -> Question:
+    def parse(self, value: Any) -> Parsed:
         """Return the problem of nested lists, in which `null` is a number that is not there."""
         if isinstance(value, dict):
             value = _field(value, "values", "nested lists of numbers")
-        array = self._array(value)
-        return self.question(self.format.as_batch(array[None])[0])
+        return Parsed(self._array(value))
 
     def _array(self, value: Any) -> np.ndarray:
         try:
@@ -237,7 +317,7 @@ class PictureKind(AbstractKind):
 
     name = "picture"
 
-    def read(self, value: Any) -> Question:
+    def parse(self, value: Any) -> Parsed:
         """Return the planes of a picture, each of which is answered by itself."""
         text = _text(value, "png", "a picture as a PNG file in base64")
         try:
@@ -246,8 +326,12 @@ class PictureKind(AbstractKind):
             raise InputError(f"The picture is not base64 ({error}).") from error
         picture = parse_picture(io.BytesIO(data), Path("picture"))
         self.check_entries(math.prod(picture.planes.shape[1:]))
-        parts = [self.format.as_batch(plane[None])[0] for plane in picture.planes]
-        return Question(parts, picture)
+        return Parsed(picture.planes, picture)
+
+    def read_all(self, values: Sequence[Any]) -> list[Question]:
+        """Return the pictures of a request."""
+        found = self._each(self.parse, values)
+        return [Question(rows(self.format.as_batch(planes)[0]), form) for planes, form in found]
 
     def of_arrays(self, x: np.ndarray) -> list[Question]:
         """Return the grey pictures of an array, with brightness from 0 to 1."""
@@ -313,7 +397,7 @@ def _nested(flat: list[Any], shape: tuple[int, ...]) -> Any:
 
 
 def _entries(format_: AbstractFormat, batch: PyTree) -> int:
-    one = jax.tree.map(lambda leaf: leaf[0], batch)
+    one = jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), batch)
     return math.prod(format_.answer_shape(one) or ())
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
@@ -11,8 +12,9 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, PRNGKeyArray, PyTree
+from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from irem.descent import Energy, content_keys, default_max_steps, default_retries, default_step
 from irem.descent.algorithm2 import first_point
@@ -21,13 +23,18 @@ from irem.descent.programs import Programs
 from irem.descent.rules import make_descent, until_answer_holds
 from irem.errors import InputError
 from irem.serve.kinds import AbstractKind, kind_of
+from irem.serve.landscapes import compile_heights
 from irem.serve.limits import Limits
+from irem.serve.stacks import alike, filled_up, shapes, stacked
 from irem.tasks import AbstractTask
 from irem.training import ZOO, Run, load, read_calibrations
 from irem.training.answering import again_by
 
 WALK_SIZES = (1, 4)
 """Numbers of descents that are recorded at the same time."""
+
+_AT_ONCE = 16
+"""Of how many problems the descents are begun at the same time."""
 
 _CARD = "README.md"
 _NOUNS = {
@@ -67,6 +74,7 @@ class ServedModel:
         self.calibration = None if calibrations is None else calibrations[0]
         self._programs: dict[Any, Programs] = {}
         self._heights: dict[Any, Future[Any]] = {}
+        self._answer_shapes: dict[Any, tuple[int, ...]] = {}
         self._lock = threading.Lock()
 
     @functools.cached_property
@@ -82,9 +90,9 @@ class ServedModel:
             "task": self.run.task.name,
             "title": _NOUNS.get(self.run.task.name, self.name),
             "kind": self.kind.name,
-            "summary": _sentence(type(self.run.task).summary),
+            "summary": _first_sentence(self.card) or _sentence(type(self.run.task).summary),
             "parameters": sum(leaf.size for leaf in arrays),
-            "sizes": None,
+            "sizes": {"compared": list(self.run.task.sizes), "max": self.kind.longest},
             "card": self.card,
             "checked": self.is_checked,
         }
@@ -117,36 +125,44 @@ class ServedModel:
         step = options.get("step", default_step(self.model))
         return step, options.get("max_steps", self.budget(batch))
 
-    def keys(self, batch: PyTree, starts: int, attempt: int, seed: int = 0) -> list[PRNGKeyArray]:
-        """Return the keys of the first guesses at a problem; those of `Run.solve` for seed 0."""
-        key = content_keys(batch)[0]
-        if seed:
-            key = jax.random.fold_in(key, seed)
-        if attempt:
-            return [jax.random.fold_in(key, attempt)]
-        return [key] if starts == 1 else list(jax.random.split(key, starts))
+    def place(
+        self, batches: Sequence[PyTree], starts: int = 1, attempt: int = 0, seed: int = 0
+    ) -> list[tuple[PyTree, np.ndarray]]:
+        """Return problems at one of a few sizes, and where the descents of a try begin.
 
-    def first_points(
-        self, batch: PyTree, starts: int, attempt: int = 0, seed: int = 0
-    ) -> list[np.ndarray]:
-        """Return the points where the descents of a try begin."""
-        one, shape = jax.tree.map(lambda leaf: leaf[0], batch), self.answer_shape(batch)
-        keys = self.keys(batch, starts, attempt, seed)
-        return [np.asarray(_first_point(self.model, one, shape, key)) for key in keys]
+        The first guesses of a problem depend on its own numbers, those it is padded with, and the
+        seed. For problems that are not padded they are those of `Run.solve` with seed 0.
 
-    def padded(self, batch: PyTree, point: np.ndarray) -> tuple[PyTree, np.ndarray]:
-        """Return a problem, and a point, at one of a few sizes."""
-        one = jax.tree.map(lambda leaf: np.asarray(leaf)[0], batch)
-        return padded(self.model.format, one, point)
+        Arguments:
+            batches: The problems, each a batch of one.
+            starts: The number of first guesses of each.
+            attempt: The number of the try.
+            seed: The seed.
+        """
+        large = [padded(self.model.format, batch) for batch in batches]
+        numbers = jnp.uint32(attempt), jnp.uint32(seed)
+        found: dict[int, tuple[PyTree, np.ndarray]] = {}
+        for places in alike([shapes(x) for x in large]):
+            shape = self.answer_shape(large[places[0]])
+            for first in range(0, len(places), _AT_ONCE):
+                some = places[first : first + _AT_ONCE]
+                x = stacked([large[some[i]] for i in filled_up(len(some))])
+                points = np.asarray(_first_points(self.model, x, shape, starts, *numbers))
+                for place, row in zip(some, points, strict=False):
+                    found[place] = jax.tree.map(lambda leaf: leaf[0], large[place]), row
+        return [found[i] for i in range(len(batches))]
 
     def answer_shape(self, batch: PyTree) -> tuple[int, ...]:
         """Return the shape of the answer to a problem."""
-        one = jax.tree.map(lambda leaf: leaf[0], batch)
-        return self.model.format.answer_shape(one) or ()
+        kind = shapes(batch)
+        if kind not in self._answer_shapes:
+            one = jax.tree.map(lambda leaf: jnp.asarray(leaf)[0], batch)
+            self._answer_shapes[kind] = self.model.format.answer_shape(one) or ()
+        return self._answer_shapes[kind]
 
     def programs(self, step: Any, x: PyTree, y0: np.ndarray, *, recorded: bool = False) -> Programs:
         """Return the programs for problems of a shape; they may have to be compiled."""
-        kind = (str(step), _shapes((x, y0)), jax.tree.structure(x), recorded)
+        kind = (str(step), shapes((x, y0)), jax.tree.structure(x), recorded)
         with self._lock:
             if kind not in self._programs:
                 descent = make_descent(self.model, step)
@@ -160,16 +176,32 @@ class ServedModel:
     def compiled(self) -> int:
         """How many programs have been compiled."""
         with self._lock:
-            return sum(programs.count for programs in self._programs.values())
+            return sum(len(programs.compiled) for programs in self._programs.values())
 
     def heights(
-        self, x: PyTree, points: np.ndarray, by: Executor, then: Callable[[], None]
+        self,
+        x: PyTree,
+        points: np.ndarray,
+        by: Executor,
+        then: Callable[[], None],
+        *,
+        double: bool,
     ) -> Future[Any]:
-        """Return the program that computes the energies of some points of a landscape."""
-        kind = (_shapes((x, points)), jax.tree.structure(x))
+        """Return the program that computes the energies of some points of a landscape.
+
+        Arguments:
+            x: A problem.
+            points: As many points as it computes.
+            by: What compiles it.
+            then: Called when it is there.
+            double: Whether it is in 64 bits, as the descent was: an energy may depend on that.
+        """
+        kind = (shapes((x, points)), jax.tree.structure(x), double)
         with self._lock:
             if kind not in self._heights:
-                self._heights[kind] = by.submit(_compile_heights, self.model, x, points)
+                self._heights[kind] = by.submit(
+                    compile_heights, self.model, x, points, double=double
+                )
                 self._heights[kind].add_done_callback(lambda _: then())
             return self._heights[kind]
 
@@ -195,24 +227,25 @@ def cropped(y: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 
 
 @eqx.filter_jit
-def _first_point(model: Any, x: PyTree, shape: tuple[int, ...], key: PRNGKeyArray) -> Array:
-    return first_point(model, x, shape, key=key)
+def _first_points(
+    model: Any, x: PyTree, shape: tuple[int, ...], starts: int, attempt: Array, seed: Array
+) -> Float[Array, "problems starts ..."]:
+    """Return the points where the descents on some problems begin."""
+
+    def of_problem(x: PyTree, key: PRNGKeyArray) -> Array:
+        for number in (seed, attempt):
+            key = jnp.where(number > 0, jax.random.fold_in(key, number), key)
+        keys = jax.random.split(key, starts) if starts > 1 else key[None]
+        return jax.vmap(lambda key: first_point(model, x, shape, key=key))(keys)
+
+    return jax.vmap(of_problem)(x, content_keys(x))
 
 
-def _compile_heights(model: Any, x: PyTree, points: np.ndarray) -> Callable[..., np.ndarray]:
-    arrays, rest = eqx.partition(model, eqx.is_array)
-
-    def heights(arrays: PyTree, x: PyTree, points: Array) -> Array:
-        return jax.lax.map(eqx.combine(arrays, rest).landscape(x), points)
-
-    with jax.default_matmul_precision("float32"):
-        program = jax.jit(heights).lower(arrays, x, points).compile()
-    return lambda x, points: np.asarray(program(arrays, x, points))
+def _first_sentence(card: str | None) -> str | None:
+    """Return the first sentence of a card, which is below its title."""
+    found = re.search(r"^[^#\s|].*?[.](?=\s|$)", card or "", re.DOTALL | re.MULTILINE)
+    return None if found is None else " ".join(found[0].split())
 
 
 def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}."
-
-
-def _shapes(tree: PyTree) -> tuple[Any, ...]:
-    return tuple((leaf.shape, str(leaf.dtype)) for leaf in map(np.asarray, jax.tree.leaves(tree)))

@@ -10,13 +10,17 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from irem.descent import Reason
 from irem.errors import InputError
+from irem.serve.answers import Answer
+from irem.serve.desk import Desk
 from irem.serve.engine import Engine
 from irem.serve.examples import examples
-from irem.serve.jobs import Answer, Job, Options, with_expected_error
+from irem.serve.jobs import Job, Options, all_done
 from irem.serve.kinds import Question, number, numbers
 from irem.serve.limits import Limits, Refusal, busy, malformed, too_large
 from irem.serve.metrics import Metrics
@@ -43,6 +47,7 @@ class Service:
     def __init__(self, models: dict[str, ServedModel], limits: Limits) -> None:
         self.models, self.limits = models, limits
         self.engine = Engine()
+        self.desk = Desk(self.engine)
         self.waiting, self.walking = 0, 0
         self.warm: set[str] = set()
         self.metrics = Metrics(
@@ -68,6 +73,7 @@ class Service:
         """End."""
         self._stopping.set()
         self.engine.stop()
+        self.desk.stop()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     @property
@@ -142,24 +148,22 @@ class Service:
         options: Options,
         client: Any,
     ) -> list[list[Answer] | None]:
-        jobs: list[list[Job]] = []
-
-        def begin() -> None:
-            for question, fault in zip(questions, faults, strict=True):
-                parts = question.parts if fault is None else ()
-                jobs.append([Job(self.engine, model, p, options, client) for p in parts])
-                for job in jobs[-1]:
-                    job.begin()
-
+        jobs = [
+            [
+                Job(model, part, options, client)
+                for part in (question.parts if fault is None else ())
+            ]
+            for question, fault in zip(questions, faults, strict=True)
+        ]
+        flat = [job for some in jobs for job in some]
         try:
-            await self.thread(begin)
-            flat = [asyncio.wrap_future(job.answer) for some in jobs for job in some]
-            results = iter(await asyncio.gather(*flat))
-            return [[next(results) for _ in some] or None for some in jobs]
+            self.desk.begin(flat)
+            await asyncio.wrap_future(all_done(flat))
+            return [[job.answer.result() for job in some] or None for some in jobs]
         finally:
-            for some in jobs:
-                for job in some:
-                    job.cancel()
+            for job in flat:
+                job.cancel()
+            self.engine.wake()
 
     async def _recorded(
         self,
@@ -265,8 +269,8 @@ class Service:
 
         walk = Walk(self.engine, model, question, Options(), emit, landscape=True)
         walk.begin()
-        job = Job(self.engine, model, question.parts[0], Options(restarts=0), "warm")
-        job.begin()
+        job = Job(model, question.parts[0], Options(restarts=0), "warm")
+        self.desk.begin([job])
         while not (done.wait(0.2) or self._stopping.is_set()):
             pass
         job.answer.result()
@@ -304,7 +308,7 @@ def presented(model: ServedModel, question: Question, answers: Sequence[Answer])
     """Return the answer to a problem as a value of JSON; of several parts, all together."""
     start = Start(0, [], list(answers))
     reasons = [Reason(int(a.solution.reason)) for a in answers]  # pyright: ignore[reportArgumentType]
-    expected = [with_expected_error(model, answer) for answer in answers]
+    expected = [answer.expected_error for answer in answers]
     there = all(answer.answered for answer in answers)
     return {
         "y": model.kind.write(question, [a.y for a in answers]) if there else None,
@@ -331,7 +335,7 @@ def presented_event(model: ServedModel, question: Question, event: Event) -> dic
     if kind == "landscape":
         arrays = {name: numbers(event[name]) for name in ("energies",)}
         lists = {name: [numbers(a) for a in event[name]] for name in ("axes", "paths")}
-        return {"type": kind, **arrays, **lists}
+        return {"type": kind, **arrays, **lists, "starts": event["starts"]}
     if kind == "end":
         told = presented(model, question, event["start"].answers)
         names = ("verified", "residual", "energy", "steps", "converged", "reason")
@@ -364,7 +368,8 @@ def _truth(model: ServedModel, question: Question) -> Any:
     task = model.task
     if task is None or not task.oracle_mse or any(task.oracle_mse.values()):
         return None
-    ys = [np.asarray(task.oracle(part))[0] for part in question.parts]
+    parts = [jax.tree.map(jnp.asarray, part) for part in question.parts]
+    ys = [np.asarray(task.oracle(part))[0] for part in parts]
     return model.kind.write(question, ys)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import operator
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -13,8 +14,9 @@ import numpy as np
 
 from irem.descent.programs import RECORDED, Advanced, Programs, Slots
 from irem.descent.solution import RUNNING
+from irem.serve.answers import Answer, judge, with_expected_errors
 from irem.serve.engine import Engine
-from irem.serve.jobs import Answer, Options, judge
+from irem.serve.jobs import Options
 from irem.serve.kinds import Question
 from irem.serve.landscapes import Slice
 from irem.serve.models import ServedModel, cropped
@@ -26,7 +28,9 @@ _FIRST_STEPS = 2
 _MOST_PENDING = 32
 # After so many steps, and of answers of so many numbers, fewer than all steps are kept.
 _ALL_STEPS, _ALL_NUMBERS = 64, 2048
-_RESOLUTIONS = (24, 12)
+_FINE = (12, 6)
+_TICKS = 11 / 6
+"""How many times as many ticks as parts of 1 an axis of a slice has."""
 _LANDSCAPE_SECONDS = 4.0
 _OTHER_GUESS = 10_007
 
@@ -87,10 +91,10 @@ class Walk:
         self._engine, self._model, self._question = engine, model, question
         self._options, self._emit, self._landscape = options, emit, landscape
         self._needs: Callable[[], bool] = lambda: True
-        self._seconds, self._step_seconds = 0.0, 0.0
+        self._seconds, self._step_seconds = 0.0, math.inf
         self._starts: list[Start] = []
         self._turns = self._run()
-        self._pending = 0
+        self._pending, self._double = 0, False
 
     def begin(self) -> None:
         """Let it have turns."""
@@ -148,13 +152,11 @@ class Walk:
         """Descend from some first guesses, as many side by side as have slots."""
         model, parts = self._model, self._question.parts
         step, _ = model.rules(parts[0], attempt)
-        points = [model.first_points(p, starts, attempt, self._options.seed) for p in parts]
         new = [Start(len(self._starts) + i) for i in range(starts)]
-        placed = [
-            [model.padded(part, of_part[i]) for part, of_part in zip(parts, points, strict=True)]
-            for i in range(starts)
-        ]
+        of_parts = model.place(parts, starts, attempt, self._options.seed)
+        placed = [[(x, points[i]) for x, points in of_parts] for i in range(starts)]
         programs = model.programs(step, *placed[0][0], recorded=True)
+        self._double = programs.double
         at_once = max(1, programs.sizes[-1] // len(parts))
         for first in range(0, starts, at_once):
             some = slice(first, first + at_once)
@@ -182,33 +184,40 @@ class Walk:
             began = time.perf_counter()
             for event in told.advance(most):
                 self._say(**event)
-            self._step_seconds = (time.perf_counter() - began) / most
-            most = min(RECORDED, max(1, int(self._seconds / self._step_seconds)))
+            step = (time.perf_counter() - began) / most
+            self._step_seconds = min(step, self._step_seconds)
+            most = min(RECORDED, max(1, int(self._seconds / step)))
             yield
 
     def _draw(self) -> Iterator[None]:
         """Compute a slice of the landscape through the best start and another one."""
         model, part, best = self._model, self._question.parts[0], self._best
         others = [start for start in self._starts if start is not best]
-        guess = model.first_points(part, 1, _OTHER_GUESS, self._options.seed)[0]
-        x, other = model.padded(part, guess)
-        other = others[0].points[0] if others else other
-        quick = (r for r in _RESOLUTIONS if r**2 * self._step_seconds < _LANDSCAPE_SECONDS)
-        resolution = next(quick, None)
-        if resolution is None or best.points[0].shape != other.shape:
+        ((x, guesses),) = model.place([part], attempt=_OTHER_GUESS, seed=self._options.seed)
+        other = others[0].points if others else [guesses[0]]
+        quick = (f for f in _FINE if (_TICKS * f) ** 2 * self._step_seconds < _LANDSCAPE_SECONDS)
+        fine = next(quick, None)
+        if fine is None or best.points[0].shape != other[0].shape:
             return
-        plane = Slice.through(best.points, other, resolution)
+        plane = Slice.through(best.points, other, fine)
         found = []
         for points in plane.parts():
-            heights = model.heights(x, points, self._engine.compiler, self._engine.wake)
+            heights = model.heights(
+                x, points, self._engine.compiler, self._engine.wake, double=self._double
+            )
             self._needs = heights.done
             while not heights.done():
                 yield
             found.append(heights.result()(x, points))
             yield
-        paths = [plane.project(start.points) for start in (best, *others)]
-        axes = [plane.ticks, plane.ticks]
-        self._say(type="landscape", energies=plane.energies(found), axes=axes, paths=paths)
+        drawn = (best, *others)
+        self._say(
+            type="landscape",
+            energies=plane.energies(found),
+            axes=[plane.ticks, plane.ticks],
+            paths=[plane.project(start.points) for start in drawn],
+            starts=[start.number for start in drawn],
+        )
 
 
 class _Recorder:
@@ -271,7 +280,7 @@ class _Recorder:
         for s in range(int(counts.max())):
             moved = counts > s
             for place in np.flatnonzero(moved):
-                self._points[place] = ys[place, s].astype(np.float32)
+                self._points[place] = ys[place, s]
                 self._energies[place] = energies[place, s]
             self._keep(events, self._steps + s + 1, moved)
         return [event for event in events if event["energies"]]
@@ -316,7 +325,7 @@ class _Recorder:
             places = range(number * self._parts, (number + 1) * self._parts)
             if start.points[-1] is not self._points[places[0]]:
                 start.points.append(self._points[places[0]])
-            for part, place in zip(self._question.parts, places, strict=True):
-                row = jax.tree.map(lambda leaf, place=place: leaf[place], solutions)
-                start.answers.append(judge(self._model, part, row))
+            ends = [jax.tree.map(operator.itemgetter(place), solutions) for place in places]
+            answers = judge(self._model, self._question.parts, ends)
+            start.answers += with_expected_errors(self._model, answers)
             yield {"type": "end", "start": start}

@@ -1,6 +1,6 @@
 """What a check says of an answer, as a sentence."""
 
-from irem.serve.jobs import Answer
+from irem.serve.answers import Answer
 from irem.serve.models import ServedModel
 
 _HOLDS = {

@@ -6,7 +6,7 @@ from typing import ClassVar
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
 
 from irem.checks import count
 from irem.domain import Domain, Rule, as_arrays
@@ -104,9 +104,11 @@ class MatrixInverse(AbstractTask):
         scale = {"released": MEAN_INVERSE, "wide": WIDE_MEAN_INVERSE}.get(self.variant, 0.0)
         return jnp.broadcast_to(scale * jnp.eye(x.shape[-1]), x.shape)
 
-    def oracle(self, x: Float[Array, "*batch n n"]) -> Float[Array, "*batch n n"]:
-        """The inverse."""
-        return jnp.linalg.inv(x)
+    def oracle(self, x: Graph | ArrayLike) -> Float[Array, "*batch n n"]:
+        """The inverse; zero beyond the real nodes of a graph."""
+        x = Graph.of(x)
+        real = jnp.linalg.inv(jnp.where(x.pairs, x.edges, jnp.eye(x.edges.shape[-1])))
+        return jnp.where(x.pairs, real, 0.0)
 
     def residuals(self, x: Graph | Array | np.ndarray, y: np.ndarray) -> np.ndarray:
         """Return bounds of the relative errors: the size of `x y - 1`, and what rounding adds.

@@ -40,17 +40,18 @@ class Visit:
         self.page.context.set_offline(False)
         self.page.evaluate("localStorage.clear(); sessionStorage.clear()")
 
-    def open(self, model):
+    def open(self, model, seconds=5):
         self.page.goto(f"{self.address}?{next(Visit.fresh)}#model={model}")
-        return self.until("document.getElementById('status').textContent.startsWith('Example')")
+        shown = "document.getElementById('status').textContent.startsWith('Example')"
+        return self.until(shown, seconds)
 
-    def until(self, condition):
+    def until(self, condition, seconds=5):
         """Wait for a condition; the page forbids `eval`, with which Playwright itself would ask."""
         self.page.evaluate(
             f"""new Promise((yes, no) => {{
                 const ask = left => {condition} ? yes() : left ? setTimeout(ask, 10, left - 1)
                     : no(new Error(`never true: {condition}`));
-                ask(500);
+                ask({100 * seconds});
             }})"""
         )
         return self
