@@ -173,10 +173,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--clients", type=int, default=64)
-    parser.add_argument("--cache", help="folder of compiled programs of earlier runs")
     given = parser.parse_args()
     command = [sys.executable, "-m", "irem", "serve", *(f"zoo:{n}" for n in MODELS), "--port", "0"]
-    command += ["--cache", given.cache] if given.cache else []
     server = subprocess.Popen([*command, "--no-warm"], stderr=subprocess.PIPE, text=True)
     port = int(re.search(r":(\d+) ", server.stderr.readline())[1])
     try:

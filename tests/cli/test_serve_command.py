@@ -20,11 +20,11 @@ LONG = "01" * 600
 
 
 def start(*options):
-    command = [sys.executable, "-m", "irem", "serve", MODEL, "--port", "0", "--no-warm", *options]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    line = process.stderr.readline()
-    found = re.search(r"http://127\.0\.0\.1:(\d+)", line)
-    assert found, line
+    command = [sys.executable, "-m", "irem", "serve", MODEL, "--port", "0", "--no-warm", "--json"]
+    process = subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True)
+    told = json.loads(process.stdout.readline())
+    assert told["models"] == ["prefix-sums"]
+    found = re.fullmatch(r"http://127\.0\.0\.1:(\d+)", told["address"])
     return process, Client(int(found[1]))
 
 

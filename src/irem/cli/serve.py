@@ -3,11 +3,11 @@
 import dataclasses
 import os
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from irem.cli.common import Json, print_json
 from irem.errors import InputError
 from irem.interrupt import Interrupt, exit_code
 
@@ -64,13 +64,6 @@ class Work:
     waiting: Annotated[
         int, typer.Option(min=1, help="Problems that may be answered or wait at the same time.")
     ] = 2048
-    cache: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder in which compiled programs are kept for the next start.",
-            show_default="none",
-        ),
-    ] = None
     warm: Annotated[
         bool, typer.Option(help="Compile programs of all models before they are asked for.")
     ] = True
@@ -87,6 +80,7 @@ def command(
             show_default="the models that come along",
         ),
     ] = None,
+    json: Json = False,
 ) -> None:
     """Serve models over HTTP, with a page to watch descents."""
     place.check()
@@ -102,8 +96,6 @@ def command(
         raise InputError(
             f"`irem serve` needs {error.name}; install it with `pip install irem[serve]`."
         ) from error
-    if work.cache is not None:
-        _keep_programs(work.cache)
     limits = Limits(seconds=work.seconds, waiting=work.waiting)
     loaded = load_models(models or _those_of_the_zoo(), limits)
     app = create_app(loaded, limits, token=place.token, hosts=place.names, warm=work.warm)
@@ -112,6 +104,9 @@ def command(
 
     def tell() -> None:
         typer.echo(f"irem: serving {', '.join(loaded)} at {address} (Ctrl-C ends)", err=True)
+        if json:
+            print_json({"address": address, "models": list(loaded)})
+            sys.stdout.flush()
 
     with Interrupt("irem: finishing what is under way; once more to end at once.") as stop:
         run_server(app, listening, limits, stop=lambda: stop.asked, started=tell)
@@ -127,12 +122,3 @@ def _those_of_the_zoo() -> list[str]:
     from irem.training import zoo  # noqa: PLC0415  (not needed where models are named)
 
     return [model.name for model in zoo() if not model.name.endswith("-protocol")]
-
-
-def _keep_programs(folder: Path) -> None:
-    """Keep compiled programs in a folder, as JAX does."""
-    import jax  # noqa: PLC0415  (takes long to load)
-
-    jax.config.update("jax_compilation_cache_dir", str(folder))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
-    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)

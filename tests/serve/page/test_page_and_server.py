@@ -4,13 +4,10 @@ import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from page_visits import DESKTOP, Visit
 
-ROOT = Path(__file__).parents[3]
-CACHE = ROOT / ".scratch/served-programs"  # which git ignores: compiled once, kept for later runs
 NAMES = ("matrix-inverse", "prefix-sums")
 CHECKS = {
     "matrix-inverse": "The product of the answer and the matrix is the identity",
@@ -22,7 +19,7 @@ CHECKS = {
 def address(browser):
     """A server as a process of its own, which ends in order."""
     command = [sys.executable, "-m", "irem", "serve", *(f"zoo:{name}" for name in NAMES)]
-    command += ["--port", "0", "--no-warm", "--cache", str(CACHE)]
+    command += ["--port", "0", "--no-warm"]
     environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as server:
         try:
