@@ -19,11 +19,11 @@ from starlette.types import ASGIApp, Scope
 
 from irem.errors import InputError
 from irem.json_text import dump
+from irem.serve.base_kind import Question
 from irem.serve.bodies import ARRAYS, JSON, content_type, parse_array, parse_json, read_body
 from irem.serve.examples import examples
 from irem.serve.guard import Guard, refused
 from irem.serve.jobs import Options
-from irem.serve.kinds import Question
 from irem.serve.limits import Limits, Refusal, malformed
 from irem.serve.models import ServedModel
 from irem.serve.pages import add_page, listing

@@ -22,7 +22,8 @@ from irem.descent.padding import padded
 from irem.descent.programs import Programs
 from irem.descent.rules import make_descent, until_answer_holds
 from irem.errors import InputError
-from irem.serve.kinds import AbstractKind, kind_of
+from irem.serve.base_kind import AbstractKind
+from irem.serve.kinds import kind_of
 from irem.serve.landscapes import compile_heights
 from irem.serve.limits import Limits
 from irem.serve.stacks import alike, filled_up, shapes, stacked

@@ -10,23 +10,23 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
-import jax
-import jax.numpy as jnp
-import numpy as np
-
-from irem.descent import Reason
 from irem.errors import InputError
 from irem.serve.answers import Answer
+from irem.serve.base_kind import Question
 from irem.serve.desk import Desk
 from irem.serve.engine import Engine
 from irem.serve.examples import examples
 from irem.serve.jobs import Job, Options, all_done
-from irem.serve.kinds import Question, number, numbers
 from irem.serve.limits import Limits, Refusal, busy, malformed, too_large
 from irem.serve.metrics import Metrics
 from irem.serve.models import ServedModel
-from irem.serve.walks import Event, Start, Walk
-from irem.serve.words import sentence
+from irem.serve.presenting import (
+    presented_all,
+    presented_event,
+    refused_answer,
+    with_trajectory,
+)
+from irem.serve.walks import Event, Walk
 
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
@@ -138,7 +138,7 @@ class Service:
                 label = "refused" if answer.verdict is None else answer.verdict.label
                 self.metrics.count("irem_answers_total", model=model.name, verdict=label)
                 self.metrics.count("irem_steps_total", answer.steps, model=model.name)
-        return await self.thread(_presented_all, model, questions, found, faults)
+        return await self.thread(presented_all, model, questions, found, faults)
 
     async def _answers(
         self,
@@ -184,7 +184,7 @@ class Service:
                 answers.append(refused_answer(fault))
                 continue
             events = [e async for e in self.events(model, question, options, landscape=False)]
-            answers.append(await self.thread(_with_trajectory, model, question, events))
+            answers.append(await self.thread(with_trajectory, model, question, events))
         return answers
 
     async def events(
@@ -282,113 +282,3 @@ def _faults(model: ServedModel, questions: Sequence[Question]) -> list[str | Non
         found = (model.faults(part) for part in question.parts)
         faults.append(next((fault for fault in found if fault is not None), None))
     return faults
-
-
-def refused_answer(fault: str) -> dict[str, Any]:
-    """Return what stands in place of the answer to a problem that is refused."""
-    names = ("y", "residual", "energy", "converged", "expected_error", "trajectory")
-    nothing = dict.fromkeys(names)
-    reason = Reason.REFUSED.label
-    return {**nothing, "verified": False, "steps": 0, "reason": reason, "refused": fault}
-
-
-def _presented_all(
-    model: ServedModel,
-    questions: Sequence[Question],
-    found: Sequence[Sequence[Answer] | None],
-    faults: Sequence[str | None],
-) -> list[dict[str, Any]]:
-    return [
-        refused_answer(fault or "") if answers is None else presented(model, question, answers)
-        for question, answers, fault in zip(questions, found, faults, strict=True)
-    ]
-
-
-def presented(model: ServedModel, question: Question, answers: Sequence[Answer]) -> dict[str, Any]:
-    """Return the answer to a problem as a value of JSON; of several parts, all together."""
-    start = Start(0, [], list(answers))
-    reasons = [Reason(int(a.solution.reason)) for a in answers]  # pyright: ignore[reportArgumentType]
-    expected = [answer.expected_error for answer in answers]
-    there = all(answer.answered for answer in answers)
-    return {
-        "y": model.kind.write(question, [a.y for a in answers]) if there else None,
-        "verified": start.verified,
-        "residual": number(max(a.residual for a in answers)),
-        "energy": number(sum(a.energy for a in answers)),
-        "steps": sum(a.steps for a in answers),
-        "converged": all(reason.is_minimum for reason in reasons),
-        "reason": reasons[0].label,
-        "expected_error": None if None in expected else number(np.mean(expected)),  # pyright: ignore[reportArgumentType, reportCallIssue]
-        "refused": None,
-        "trajectory": None,
-    }
-
-
-def presented_event(model: ServedModel, question: Question, event: Event) -> dict[str, Any]:
-    """Return something that happened in a walk as a value of JSON."""
-    kind = event["type"]
-    if kind == "steps":
-        ys = [model.kind.write_step(question, y) for y in event["ys"]]
-        energies = [number(energy) for energy in event["energies"]]
-        told = {name: event[name] for name in ("type", "start", "first", "steps")}
-        return {**told, "energies": energies, "ys": ys}
-    if kind == "landscape":
-        arrays = {name: numbers(event[name]) for name in ("energies",)}
-        lists = {name: [numbers(a) for a in event[name]] for name in ("axes", "paths")}
-        return {"type": kind, **arrays, **lists, "starts": event["starts"]}
-    if kind == "end":
-        told = presented(model, question, event["start"].answers)
-        names = ("verified", "residual", "energy", "steps", "converged", "reason")
-        return {"type": kind, "start": event["start"].number} | {n: told[n] for n in names}
-    if kind == "result":
-        return _presented_result(model, question, event)
-    return event
-
-
-def _presented_result(model: ServedModel, question: Question, event: Event) -> dict[str, Any]:
-    start: Start = event["start"]
-    told = presented(model, question, start.answers)
-    ys = [answer.y for answer in start.answers]
-    told |= {"y": model.kind.write(question, ys), "steps": event["steps"]}
-    # Of several parts, the one that is farthest off.
-    worst = max(start.answers, key=lambda answer: (not answer.verified, answer.residual))
-    told.pop("trajectory")
-    return {
-        "type": "result",
-        "start": start.number,
-        **told,
-        "check": sentence(model, worst),
-        "truth": _truth(model, question),
-        "product": _product(model, question, ys[0]),
-    }
-
-
-def _truth(model: ServedModel, question: Question) -> Any:
-    """Return the exact answer, where the task knows it."""
-    task = model.task
-    if task is None or not task.oracle_mse or any(task.oracle_mse.values()):
-        return None
-    parts = [jax.tree.map(jnp.asarray, part) for part in question.parts]
-    ys = [np.asarray(task.oracle(part))[0] for part in parts]
-    return model.kind.write(question, ys)
-
-
-def _product(model: ServedModel, question: Question, y: np.ndarray) -> Any:
-    """Return the product of a matrix and its inverse."""
-    if model.run.task.name != "matrix-inverse":
-        return None
-    edges = np.asarray(question.parts[0].edges[0], np.float64)
-    return numbers(edges @ np.asarray(y, np.float64))
-
-
-def _with_trajectory(
-    model: ServedModel, question: Question, events: Sequence[Event]
-) -> dict[str, Any]:
-    """Return the answer of a walk with the steps of its best start."""
-    best: Start = events[-1]["start"]
-    answer = presented(model, question, best.answers)
-    mine = [e for e in events if e["type"] == "steps" and e["start"] == best.number]
-    told = [presented_event(model, question, event) for event in mine]
-    names = ("energies", "ys", "steps")
-    path = {name: [entry for event in told for entry in event[name]] for name in names}
-    return {**answer, "trajectory": path}

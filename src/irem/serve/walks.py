@@ -15,9 +15,9 @@ import numpy as np
 from irem.descent.programs import RECORDED, Advanced, Programs, Slots
 from irem.descent.solution import RUNNING
 from irem.serve.answers import Answer, judge, with_expected_errors
+from irem.serve.base_kind import Question
 from irem.serve.engine import Engine
 from irem.serve.jobs import Options
-from irem.serve.kinds import Question
 from irem.serve.landscapes import Slice
 from irem.serve.models import ServedModel, cropped
 
