@@ -73,7 +73,7 @@ def test_missing_entries_are_told_by_flags():
     x = RNG.uniform(1, 2, size=(2000, 2))
     x[RNG.random(2000) < 0.5, 0] = np.nan
     y = np.where(np.isnan(x[:, 0]), x[:, 1], x[:, 0])
-    effort = irem.Effort(iterations=1000, trial_share=0.0, compare=False, width=32)
+    effort = irem.Effort(iterations=2000, trial_share=0.0, compare=False, width=32)
     run = irem.fit(x, y, effort=effort)
     assert np.square(np.asarray(run.solve(x).y) - y).mean() < 0.1 * y.var()
 
@@ -88,7 +88,7 @@ def test_graphs_of_different_sizes_are_padded_and_answers_cut():
     run = irem.fit(
         x,
         y,
-        energy={"name": "pair", "width": 4, "encoder_depth": 0},
+        energy={"name": "pair", "width": 4},
         effort=irem.Effort(iterations=100, trial_share=0.0, compare=False, batch_size=4),
     )
     found = run.predict(x[:3])
