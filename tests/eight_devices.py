@@ -72,12 +72,12 @@ def trained():
 
 
 def resumed(folder):
-    """A run that goes on with fewer devices."""
-    train(8, iterations=10, out=folder)
-    again = train(2, iterations=20, out=Checkpoints(folder, resume=True))
-    once_more = train(None, iterations=20, out=Checkpoints(folder, resume=True))
+    """A run that goes on with fewer devices, beside one on one device."""
+    train(8, iterations=110, out=folder)
+    again = train(2, iterations=120, out=Checkpoints(folder, resume=True))
+    once_more = train(None, iterations=120, out=Checkpoints(folder, resume=True))
     found = {"parts": once_more.settings["replay"]["parts"], "iteration": once_more.iteration}
-    return {**found, "run": numbers(again)}
+    return {**found, "runs": [numbers(again), numbers(train(None, iterations=120, parts=8))]}
 
 
 def program(function, *trees):
