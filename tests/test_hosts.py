@@ -73,16 +73,16 @@ def kept(folder):
     }
 
 
-# Both commands in one process, as starting anew takes seconds.
-BOTH = """
+# Several commands in one process, as starting anew takes seconds.
+COMMANDS = """
+import json
 import sys
 import irem
 from irem.cli import main
 
-coordinator, host, *arguments = sys.argv[1:]
+coordinator, host, commands = sys.argv[1:]
 irem.join_hosts(coordinator, 2, int(host))
-middle = arguments.index("--")
-for command in (arguments[:middle], arguments[middle + 1 :]):
+for command in json.loads(commands):
     sys.argv = ["irem", *command]
     try:
         main()
@@ -92,25 +92,47 @@ for command in (arguments[:middle], arguments[middle + 1 :]):
 """
 
 
+def kill_once_kept(folder, started):
+    """Kill processes when a run has its first checkpoint, and return what they printed."""
+    until = time.monotonic() + SECONDS
+    printed = []
+    try:
+        while not (folder / "checkpoint.safetensors").exists():
+            assert time.monotonic() < until
+            ended = [process.communicate() for process in started if process.poll() is not None]
+            assert not ended, ended
+            time.sleep(0.01)
+    finally:
+        # The second one first; the first one waits for it, and the job is ended, as Slurm does.
+        for process in started[::-1]:
+            process.kill()
+            printed.insert(0, process.communicate())
+    return printed
+
+
 @pytest.fixture(scope="module")
-def straight(tmp_path_factory, cache):
-    """A run of two processes that nothing disturbed, and the folder of problems they answered."""
-    folder = tmp_path_factory.mktemp("hosts")
+def job(tmp_path_factory, cache):
+    """Folders of a run that nothing disturbed and of one that was killed, and what was printed.
+
+    The two processes also answer the problems of a file in between.
+    """
+    folder, killed = tmp_path_factory.mktemp("hosts"), tmp_path_factory.mktemp("killed") / "run"
     x = np.random.default_rng(0).uniform(-1, 1, (7, 2, 4)).astype(np.float32)
     np.save(folder / "x.npy", x)
-    train = [*TRAIN, "--iterations", LENGTH, "--out", folder / "run"]
-    solve = ["solve", folder / "run", folder / "x.npy", "--out", folder / "two.npz"]
-    port = free_port()
-    started = [
-        start([sys.executable, "-c", BOTH, f"127.0.0.1:{port}", host, *train, "--", *solve], cache)
-        for host in range(2)
+    commands = [
+        [*TRAIN, "--iterations", LENGTH, "--out", folder / "run"],
+        ["solve", folder / "run", folder / "x.npy", "--out", folder / "two.npz"],
+        # It cannot come to its end before it is killed.
+        [*TRAIN, "--iterations", 100_000, "--out", killed],
     ]
-    return folder, finish(started)
+    told = json.dumps([list(map(str, command)) for command in commands])
+    program = [sys.executable, "-u", "-c", COMMANDS, f"127.0.0.1:{free_port()}"]
+    started = [start([*program, host, told], cache) for host in range(2)]
+    return folder, killed, kill_once_kept(killed, started)
 
 
-def test_two_processes_train_one_model_and_keep_it_once(straight):
-    folder, ((code, out, err), (other_code, other_out, other_err)) = straight
-    assert (code, other_code) == (0, 0), err + other_err
+def test_two_processes_train_one_model_and_keep_it_once(job):
+    folder, _, ((out, err), (other_out, other_err)) = job
     assert f"Trained {LENGTH} iterations" in out
     assert f"training {LENGTH}/{LENGTH}" in err
     assert "Trained" not in other_out
@@ -122,8 +144,8 @@ def test_two_processes_train_one_model_and_keep_it_once(straight):
     assert not list((folder / "run").glob(".*"))
 
 
-def test_every_process_answers_its_part_of_a_file(straight, monkeypatch):
-    folder, ((_, out, _), (_, other_out, _)) = straight
+def test_every_process_answers_its_part_of_a_file(job, monkeypatch):
+    folder, _, ((out, _), (other_out, _)) = job
     assert "Answered 7 problems" in out
     assert "Answered" not in other_out
     # Nothing of the parts is left.
@@ -138,21 +160,8 @@ def test_every_process_answers_its_part_of_a_file(straight, monkeypatch):
         np.testing.assert_array_equal(shared["verdict"], one["verdict"])
 
 
-def test_a_process_that_is_killed_and_resumed_changes_no_bit(straight, tmp_path, cache):
-    folder = tmp_path / "killed"
-    # It cannot come to its end before it is killed.
-    started = start_both(*TRAIN, "--iterations", 100_000, "--out", folder, cache=cache)
-    until = time.monotonic() + SECONDS
-    try:
-        while not (folder / "checkpoint.safetensors").exists():
-            assert time.monotonic() < until
-            assert all(process.poll() is None for process in started)
-            time.sleep(0.01)
-    finally:
-        # The second one first; the first one waits for it, and the job is ended, as Slurm does.
-        for process in started[::-1]:
-            process.kill()
-            process.communicate()
+def test_a_process_that_is_killed_and_resumed_changes_no_bit(job, cache):
+    straight, folder, _ = job
     assert 0 < irem.load(folder).iteration < LENGTH
     again = start_both(*TRAIN, "--iterations", LENGTH, "--out", folder, "--json", cache=cache)
     (code, out, err), (other_code, other_out, other_err) = finish(again)
@@ -160,7 +169,7 @@ def test_a_process_that_is_killed_and_resumed_changes_no_bit(straight, tmp_path,
     # Whatever libraries print goes elsewhere.
     assert json.loads(out)["iterations"] == LENGTH
     assert other_out == ""
-    assert kept(folder) == kept(straight[0] / "run")
+    assert kept(folder) == kept(straight / "run")
 
 
 def test_what_one_host_refuses_all_refuse(monkeypatch):

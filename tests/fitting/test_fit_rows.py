@@ -1,5 +1,6 @@
 """From rows to a fitted run."""
 
+import dataclasses
 import json
 import sys
 
@@ -19,6 +20,8 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 3)) * [1.0, 100.0, 1e-3] + [0.0, 1e4, 5.0]
 Y = np.stack([X[:, 0] + X[:, 1], 1e3 * X[:, 2]], axis=1)
 SHORT = irem.Effort(iterations=600, trial_share=0.0, compare=False, width=32)
+# Of the same width, so that the programs of longer fits do.
+SHORTER = dataclasses.replace(SHORT, iterations=200)
 
 
 @pytest.fixture(scope="module")
@@ -54,10 +57,9 @@ def test_a_fit_is_repeated_to_the_bit_by_its_seed(run):
 
 
 def test_frames_go_in_and_come_out(tmp_path):
-    frame = pd.DataFrame(X[:60], columns=["a", "b", "c"], index=[f"row {i}" for i in range(60)])
-    target = pd.DataFrame(Y[:60], columns=["sum", "thousandfold"], index=frame.index)
-    effort = irem.Effort(iterations=100, trial_share=0.0, compare=False, width=8)
-    run = irem.fit(frame, target, effort=effort, out=tmp_path / "run")
+    frame = pd.DataFrame(X, columns=["a", "b", "c"], index=[f"row {i}" for i in range(len(X))])
+    target = pd.DataFrame(Y, columns=["sum", "thousandfold"], index=frame.index)
+    run = irem.fit(frame, target, effort=SHORTER, out=tmp_path / "run")
     loaded = irem.load(tmp_path / "run")
     assert (loaded.task.x_names, loaded.task.y_names) == (("a", "b", "c"), ("sum", "thousandfold"))
     found = loaded.predict(frame.iloc[:4])
@@ -97,7 +99,7 @@ def test_several_answers_are_found_and_listed():
     """Both roots of a square, of which every row knows one."""
     x = RNG.uniform(1, 4, size=(3000, 1))
     y = np.sqrt(x) * RNG.choice([-1, 1], size=(3000, 1))
-    effort = irem.Effort(iterations=1500, trial_share=0.0, compare=False, width=32)
+    effort = irem.Effort(iterations=1000, trial_share=0.0, compare=False, width=32)
     run = irem.fit(x, y, several=True, effort=effort)
     listed = np.sort(np.asarray(run.solve(x[:50], answers=2).answers)[..., 0], axis=1)
     root = np.sqrt(x[:50, 0])
@@ -131,9 +133,7 @@ def test_rows_that_cannot_be_fitted_are_refused(x, y, message):
 def test_constant_columns_and_constant_answers_are_no_trouble():
     x, y = X.copy(), Y.copy()
     x[:, 1], y[:, 1] = 7.0, -3.0
-    run = irem.fit(
-        x, y, effort=irem.Effort(iterations=200, trial_share=0.0, compare=False, width=8)
-    )
+    run = irem.fit(x, y, effort=SHORTER)
     np.testing.assert_allclose(run.solve(x[:5]).y[:, 1], -3.0, atol=0.3)
 
 
@@ -150,19 +150,18 @@ def test_rows_on_a_disk_stay_there(monkeypatch, tmp_path):
 
 
 def test_a_fit_that_was_stopped_goes_on_with_what_it_chose(tmp_path, monkeypatch):
-    effort = irem.Effort(iterations=300, trial_share=0.0, compare=False, width=8)
-    whole = irem.fit(X, Y, effort=effort)
+    whole = irem.fit(X, Y, effort=SHORTER)
     with monkeypatch.context() as patch:
         module = sys.modules["irem.fitting.fit"]  # the function has the name of its module
         patch.setattr(module._Fitting, "measured", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            irem.fit(X, Y, effort=effort, out=tmp_path / "run")
+            irem.fit(X, Y, effort=SHORTER, out=tmp_path / "run")
     kept = Checkpoints(tmp_path / "run", resume=True)
-    resumed = irem.fit(X, Y, effort=effort, out=kept)
+    resumed = irem.fit(X, Y, effort=SHORTER, out=kept)
     np.testing.assert_array_equal(resumed.solve(X[:5]).y, whole.solve(X[:5]).y)
     assert json.loads((tmp_path / "run" / "fit.json").read_text())["report"] == resumed.report
     with pytest.raises(irem.InputError, match="was fitted to other rows"):
-        irem.fit(X + 1, Y, effort=effort, out=kept)
+        irem.fit(X + 1, Y, effort=SHORTER, out=kept)
 
 
 def errors_by(monkeypatch, error):

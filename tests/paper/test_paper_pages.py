@@ -1,3 +1,4 @@
+import base64
 import html
 import json
 import re
@@ -6,7 +7,6 @@ import pytest
 from table1_cells import cell
 
 import irem
-from irem.evaluation.page import png
 from irem.paper import (
     EXPERIMENTS,
     FULL,
@@ -16,6 +16,7 @@ from irem.paper import (
     as_json,
     as_text,
     committed_results,
+    pages,
     read_results,
     reproduction_figures,
     reproduction_markdown,
@@ -110,15 +111,17 @@ def test_an_empty_folder_is_refused(tmp_path):
         reproduction_page(tmp_path / "none")
 
 
-def test_committed_figures_are_drawn():
+def test_committed_figures_are_drawn_and_shown(monkeypatch):
     results = read_results(committed_results())
     drawn = reproduction_figures(results)
     names = {"teaser", "steps-by-size", "steps-by-difficulty", "element-error", "sat"}
     names |= {"puzzles", "puzzle-walk"}
     names |= {"energy-landscape", "composition-example", "composition-curve", "denoising-steps"}
     assert set(drawn) == names
-    for figure in drawn.values():
-        assert png(figure).startswith(b"\x89PNG")
+    # Drawing them takes seconds; the page shows these.
+    monkeypatch.setattr(pages, "reproduction_figures", lambda _: drawn)
+    shown = re.findall(r"data:image/png;base64,(\w{8})", reproduction_page(committed_results()))
+    assert [base64.b64decode(begin)[:4] for begin in shown] == [b"\x89PNG"] * len(names)
 
 
 def test_every_committed_result_has_a_text_that_begins_with_its_title():
