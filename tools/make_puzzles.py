@@ -131,12 +131,6 @@ def load_library(path: Path) -> None:
     _library = ctypes.CDLL(str(path))
 
 
-def _start_worker(path: Path) -> None:
-    """Load the functions, and leave Ctrl-C to the parent, which ends this process."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    load_library(path)
-
-
 def draw(kind: Kind, count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Return so many random puzzles and their solutions."""
     puzzles = np.zeros((count, kind.cells), np.uint8)
@@ -382,7 +376,14 @@ def make(given: argparse.Namespace) -> dict[str, np.ndarray]:
         library = compile_library(Path(folder))
         # New processes, since a copy of this one would have its threads and handlers.
         context = multiprocessing.get_context("spawn")
-        with context.Pool(given.jobs, _start_worker, (library,)) as pool:
+        # Processes that are still starting would end at Ctrl-C by themselves, perhaps with a lock
+        # that the end of the pool waits for.
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        try:
+            started = context.Pool(given.jobs, load_library, (library,))
+        finally:
+            signal.signal(signal.SIGINT, before)
+        with started as pool:
             if given.lists:
                 return make_lists(Workers(pool, given.jobs, given.seed), given.count)
             # Another seed, or the lists of a seed would be among its other puzzles.

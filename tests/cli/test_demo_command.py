@@ -52,7 +52,7 @@ def test_the_demo_trains_measures_and_writes_its_page(irem_cli, tmp_path, monkey
     assert "training on matrices of 2 x 2" in result.err
     assert irem.load(tmp_path / "run").iteration == 2
     page = (tmp_path / "run" / "index.html").read_text()
-    assert page.count("data:image/png;base64") == 4
+    assert page.count("data:image/png;base64") == 5
     assert (tmp_path / "run" / "landscape.png").read_bytes().startswith(b"\x89PNG")
     lines = irem_cli(*arguments).out.splitlines()
     assert lines[0].split() == ["matrices", "mse", "paper", "trivial", "steps"]

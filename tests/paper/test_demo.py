@@ -148,7 +148,7 @@ def test_the_figures_can_be_files(drawn):
 
 
 def test_every_stage_is_announced(drawn, said):
-    assert len(drawn) == 4
+    assert len(drawn) == 5
     assert said == [
         "training on matrices of 4 x 4",
         "inverting matrices of 4 x 4",
