@@ -109,6 +109,14 @@ def test_programs_are_looked_at_once():
     assert compiled.kept()[1:] == (1, 0)
 
 
+def test_a_command_that_a_command_started_looks_after_the_folder_as_well():
+    compiled.keep_programs()
+    folder = compiled.folder_of_programs()
+    (folder / "none").write_bytes(b"")
+    compiled.keep_programs()
+    assert not (folder / "none").exists()
+
+
 @pytest.mark.parametrize("given", ["much", "-1", "1.5", ""])
 def test_a_limit_that_is_no_number_is_refused(given, monkeypatch):
     monkeypatch.setenv(compiled.LIMIT, given)

@@ -59,7 +59,7 @@ def keep_programs() -> None:
     allows. A folder that cannot be written to is left out: then nothing is kept.
     """
     folder = folder_of_programs()
-    if folder is None or _OF_JAX in os.environ:
+    if folder is None or os.environ.get(_OF_JAX, str(folder)) != str(folder):
         return
     try:
         folder.mkdir(parents=True, exist_ok=True)

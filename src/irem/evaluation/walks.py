@@ -120,7 +120,7 @@ def walk(
     if not np.isfinite(ys).all():
         raise InputError("The descent left the finite numbers; take a smaller --step.")
     verified = None if found.verified is None else bool(found.verified[0])
-    return Walk.of(model.format, one_of(jax.tree.map(np.asarray, problem)), ys, energies, verified)
+    return Walk.of(model.format, one_of(problem), ys, energies, verified)
 
 
 def moments(count: int, frames: int) -> np.ndarray:
