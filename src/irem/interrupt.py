@@ -8,6 +8,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Generator
 from types import FrameType
 from typing import NoReturn
@@ -17,6 +18,8 @@ from irem.files import remove_open_files
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _entered: list[Interrupt] = []
 _caught: list[int] = []
+# The main thread may come here again by a second signal, so it may take it twice.
+_ending = threading.RLock()
 
 
 def exit_code() -> int:
@@ -114,8 +117,10 @@ def _wait(waiting: socket.socket) -> None:
 
 
 def _end(number: int, frame: FrameType | None = None) -> NoReturn:
-    """End the process without half a file."""
+    """End the process without half a file, and say so once: two threads may come here."""
     del frame
+    while not _ending.acquire(blocking=False):
+        time.sleep(1.0)  # the other thread ends the process before that
     remove_open_files()
     os.write(2, b"irem: interrupted.\n")
     os._exit(128 + number)
