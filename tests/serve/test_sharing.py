@@ -120,9 +120,9 @@ def test_many_clients_at_once_get_their_own_answers(client):
 
 
 def test_an_engine_that_fails_once_goes_on(client, monkeypatch):
-    from irem.serve import desk
+    from irem.serve import batch_worker
 
-    monkeypatch.setattr(desk, "judge", lambda *_: 1 / 0)
+    monkeypatch.setattr(batch_worker, "judge", lambda *_: 1 / 0)
     status, found, _ = client.solve([problem()])
     assert status == 500
     assert found["error"]["code"] == "failed"

@@ -42,7 +42,7 @@ class Job:
 
     It does what `irem.training.solve_checked` does, but for one problem of many that share slots.
     What its tries begin at, and what their ends are worth, is found for many jobs at the same time:
-    it has a place at a desk.
+    it belongs to a `BatchWorker`.
 
     Arguments:
         model: The model that answers.

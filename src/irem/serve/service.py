@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from irem.errors import InputError
 from irem.serve.answers import Answer
 from irem.serve.base_kind import Question
-from irem.serve.desk import Desk
+from irem.serve.batch_worker import BatchWorker
 from irem.serve.engine import Engine
 from irem.serve.examples import examples
 from irem.serve.jobs import Job, Options, all_done
@@ -47,7 +47,7 @@ class Service:
     def __init__(self, models: dict[str, ServedModel], limits: Limits) -> None:
         self.models, self.limits = models, limits
         self.engine = Engine()
-        self.desk = Desk(self.engine)
+        self.batches = BatchWorker(self.engine)
         self.waiting, self.walking = 0, 0
         self.warm: set[str] = set()
         self.metrics = Metrics(
@@ -73,7 +73,7 @@ class Service:
         """End."""
         self._stopping.set()
         self.engine.stop()
-        self.desk.stop()
+        self.batches.stop()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     @property
@@ -157,7 +157,7 @@ class Service:
         ]
         flat = [job for some in jobs for job in some]
         try:
-            self.desk.begin(flat)
+            self.batches.begin(flat)
             await asyncio.wrap_future(all_done(flat))
             return [[job.answer.result() for job in some] or None for some in jobs]
         finally:
@@ -270,7 +270,7 @@ class Service:
         walk = Walk(self.engine, model, question, Options(), emit, landscape=True)
         walk.begin()
         job = Job(model, question.parts[0], Options(restarts=0), "warm")
-        self.desk.begin([job])
+        self.batches.begin([job])
         while not (done.wait(0.2) or self._stopping.is_set()):
             pass
         job.answer.result()

@@ -19,7 +19,7 @@ _AT_ONCE = 64
 _Stage = Callable[[ServedModel, Sequence[Job]], None]
 
 
-class Desk:
+class BatchWorker:
     """A thread that begins descents and judges their ends, beside that which advances them.
 
     Whatever came while it was busy is its next piece of work, so that pieces are the larger the
@@ -33,7 +33,7 @@ class Desk:
         self._engine = engine
         self._waiting: dict[tuple[_Stage, ServedModel], list[Job]] = {}
         self._lock = threading.Lock()
-        self._thread = ThreadPoolExecutor(1, "irem-desk")
+        self._thread = ThreadPoolExecutor(1, "irem-batches")
 
     def begin(self, jobs: Sequence[Job]) -> None:
         """Let the first tries of some jobs begin."""
